@@ -1,0 +1,31 @@
+// Package deps pins modules before their first use. Temporary.
+package deps
+
+import (
+	_ "github.com/apache/arrow-go/v18/arrow/array"
+	_ "github.com/apache/arrow-go/v18/parquet/pqarrow"
+	_ "github.com/cockroachdb/pebble/v2"
+	_ "github.com/compose-spec/compose-go/v2/loader"
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/google/uuid"
+	_ "github.com/hamba/avro/v2"
+	_ "github.com/klauspost/compress/zstd"
+	_ "github.com/prometheus/client_golang/prometheus/promhttp"
+	_ "github.com/spf13/cobra"
+	_ "github.com/twmb/avro"
+	_ "github.com/twmb/franz-go/pkg/kadm"
+	_ "github.com/twmb/franz-go/pkg/kfake"
+	_ "github.com/twmb/franz-go/pkg/kgo"
+	_ "github.com/twmb/franz-go/pkg/kmsg"
+	_ "github.com/twmb/franz-go/pkg/sasl/scram"
+	_ "github.com/twmb/franz-go/pkg/sr"
+	_ "github.com/twmb/franz-go/pkg/sr/srfake"
+	_ "github.com/twmb/franz-go/plugin/kprom"
+	_ "go.uber.org/goleak"
+	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/sys/unix"
+	_ "golang.org/x/term"
+	_ "pgregory.net/rapid"
+	_ "gopkg.in/yaml.v3"
+	_ "github.com/prometheus/client_golang/prometheus/testutil"
+)
