@@ -1,0 +1,189 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"strconv"
+)
+
+// Kind is the kind of a store.
+type Kind uint8
+
+// The kinds of stores. The numbers are durable: never change them.
+const (
+	KeyValue            Kind  = 1 // key -> value
+	TimestampedKeyValue Kind  = 2 // key -> value, timestamp
+	Window              Kind  = 3 // key, window start -> value
+	TimestampedWindow   Kind  = 4 // key, window start -> value, timestamp
+	Session             Kind  = 5 // key, session -> value
+	Versioned           Kind  = 6 // key -> versions (KIP-889)
+	JoinList            Kind  = 7 // the store of unmatched records that an outer stream-stream join shares: key -> list of values
+	SuppressBuffer      Kind  = 8 // changes held back by suppress, ordered by time
+	JoinBuffer          Kind  = 9 // stream records held back by a stream-table join with grace, ordered by time (KIP-923)
+	lastKind                  = JoinBuffer
+	defaultMinSegmentMs int64 = 60_000
+)
+
+func (k Kind) String() string {
+	switch k {
+	case KeyValue:
+		return "keyValue"
+	case TimestampedKeyValue:
+		return "timestampedKeyValue"
+	case Window:
+		return "window"
+	case TimestampedWindow:
+		return "timestampedWindow"
+	case Session:
+		return "session"
+	case Versioned:
+		return "versioned"
+	case JoinList:
+		return "joinList"
+	case SuppressBuffer:
+		return "suppressBuffer"
+	case JoinBuffer:
+		return "joinBuffer"
+	}
+	return "kind " + strconv.Itoa(int(k))
+}
+
+// Spec declares a store. It is plain data: the topology derives changelog topics from it, and a DB opens stores by it.
+// Times are in milliseconds.
+type Spec struct {
+	// Name is the store's name, unique in the topology.
+	Name string
+	Kind Kind
+
+	// InMemory gives the store the order and expiry of Kafka Streams' in-memory stores, and keeps it off the disk: it is
+	// restored from its changelog at each start.
+	InMemory bool
+	// TimeOrdered gives a persistent window or session store the scan order of an in-memory one, as Kafka Streams does for
+	// aggregations that emit on window close.
+	TimeOrdered bool
+	// MaxEntries above 0 makes an in-memory key-value store an LRU map of that many entries. What falls out gets a tombstone
+	// in the changelog.
+	MaxEntries int
+
+	// RetentionMs is how long windows and sessions are kept, in stream time.
+	RetentionMs int64
+	// WindowSizeMs is the size of the windows, which only their end depends on.
+	WindowSizeMs int64
+	// SegmentIntervalMs is the span of time that expires at once. 0 is max(RetentionMs/2, 60000) for windows and sessions,
+	// and grows in steps with the history for versioned stores.
+	SegmentIntervalMs int64
+	// RetainDuplicates keeps all values put to the same key and time of a window store.
+	RetainDuplicates bool
+	// HistoryMs is the history retention of a versioned store.
+	HistoryMs int64
+
+	// Logged says that the store has a changelog.
+	Logged bool
+	// Caching says that the user wants updates coalesced until the commit. The state layer itself does not look at it.
+	Caching bool
+	// SourceTopic is set where the store is restored from the topic that it is filled from, instead of a changelog of its own.
+	// Such a store emits no changelog records.
+	SourceTopic string
+	// TopicConfig overrides entries of the changelog topic's configuration.
+	TopicConfig map[string]string
+}
+
+// windowed tells whether entries carry a window and expire.
+func (s *Spec) windowed() bool {
+	return s.Kind == Window || s.Kind == TimestampedWindow || s.Kind == Session
+}
+
+// timestamped tells whether values carry a timestamp of their own.
+func (s *Spec) timestamped() bool {
+	return s.Kind == TimestampedKeyValue || s.Kind == TimestampedWindow
+}
+
+// logs tells whether writes give changelog records.
+func (s *Spec) logs() bool { return s.Logged && s.SourceTopic == "" }
+
+// SegmentMs is the segment interval in effect.
+func (s *Spec) SegmentMs() int64 {
+	if s.SegmentIntervalMs > 0 {
+		return s.SegmentIntervalMs
+	}
+	if s.Kind == Versioned {
+		return defaultVersionedSegmentMs(s.HistoryMs)
+	}
+	return max(s.RetentionMs/2, defaultMinSegmentMs)
+}
+
+// defaultVersionedSegmentMs follows RocksDbVersionedKeyValueBytesStoreSupplier of Kafka Streams.
+func defaultVersionedSegmentMs(history int64) int64 {
+	switch {
+	case history <= 60_000:
+		return max(history/3, 2_000)
+	case history <= 300_000:
+		return max(history/5, 20_000)
+	case history <= 3_600_000:
+		return max(history/12, 60_000)
+	default:
+		return max(history/24, 300_000)
+	}
+}
+
+// Validate checks that the fields fit together.
+func (s *Spec) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if s.Name == "" {
+		bad("no name")
+	}
+	if s.Kind == 0 || s.Kind > lastKind {
+		bad("unknown kind %d", s.Kind)
+	}
+	if s.RetentionMs < 0 || s.WindowSizeMs < 0 || s.SegmentIntervalMs < 0 || s.HistoryMs < 0 || s.MaxEntries < 0 {
+		bad("negative retention, window size, segment interval, history or entry limit")
+	}
+	if s.MaxEntries > 0 && (!s.InMemory || s.Kind != KeyValue && s.Kind != TimestampedKeyValue) {
+		bad("an entry limit needs an in-memory key-value store, this is %s", s.Kind)
+	}
+	if s.RetainDuplicates && s.Kind != Window && s.Kind != TimestampedWindow {
+		bad("only window stores can retain duplicates, this is %s", s.Kind)
+	}
+	if s.TimeOrdered && !s.windowed() {
+		bad("only window and session stores can be time-ordered, this is %s", s.Kind)
+	}
+	if s.InMemory && s.Kind == Versioned {
+		bad("versioned stores have no in-memory variant")
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("store %q: %w", s.Name, errors.Join(errs...))
+}
+
+// windowAdditionalRetentionMs and versionedAdditionalLagMs are Kafka Streams' defaults for clock drift.
+const (
+	windowAdditionalRetentionMs int64 = 24 * 60 * 60 * 1000
+	versionedAdditionalLagMs    int64 = 24 * 60 * 60 * 1000
+)
+
+// ChangelogConfig is the configuration of the store's changelog topic, as Kafka Streams sets it: compacted; for windows and
+// sessions deleted after their retention plus a day as well; for versioned stores compacted no earlier than a day after their
+// history retention. TopicConfig overrides.
+func (s *Spec) ChangelogConfig() map[string]string {
+	c := map[string]string{"message.timestamp.type": "CreateTime", "cleanup.policy": "compact"}
+	switch {
+	case s.windowed():
+		c["cleanup.policy"] = "compact,delete"
+		c["retention.ms"] = strconv.FormatInt(addSaturating(s.RetentionMs, windowAdditionalRetentionMs), 10)
+	case s.Kind == Versioned:
+		c["min.compaction.lag.ms"] = strconv.FormatInt(addSaturating(s.HistoryMs, versionedAdditionalLagMs), 10)
+	}
+	maps.Copy(c, s.TopicConfig)
+	return c
+}
+
+func addSaturating(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
