@@ -1,0 +1,106 @@
+package processors
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// ErrorContext describes a failure to an ErrorHandler.
+type ErrorContext struct {
+	TaskID string
+	Node   string
+	// Topic, Partition and Offset are those of the record that entered the sub-topology; empty, -1 and -1 in a punctuation.
+	Topic     string
+	Partition int32
+	Offset    int64
+	Timestamp int64 // ms
+	Headers   []Header
+	// RawKey and RawValue are the bytes of that record; nil for null.
+	RawKey, RawValue []byte
+	Err              error
+}
+
+// Verdict is what an ErrorHandler decides.
+type Verdict struct {
+	// Fail stops the application with the error; otherwise the record is left out and counted.
+	Fail bool
+	// DeadLetterTopic, if not empty, gets the record's original bytes, with the failure described in headers (KIP-1034). It is
+	// written in the same transaction as everything else, so under exactly-once a dead letter of a failing record is not seen.
+	DeadLetterTopic string
+}
+
+// ErrorHandler decides what happens to a record that failed. It may be called by several tasks at once.
+type ErrorHandler func(*ErrorContext) Verdict
+
+// Handlers are the application's three error handlers. A nil one is FailOnError.
+type Handlers struct {
+	// Deserialization gets records whose key or value can't be decoded.
+	Deserialization ErrorHandler
+	// Processing gets errors and panics of user functions.
+	Processing ErrorHandler
+	// Production gets records that can't be encoded or that the broker refuses.
+	Production ErrorHandler
+}
+
+// FailOnError stops the application at the first failure. It is the default.
+func FailOnError() ErrorHandler {
+	return func(*ErrorContext) Verdict { return Verdict{Fail: true} }
+}
+
+// SkipOnError leaves failing records out and counts them.
+func SkipOnError() ErrorHandler {
+	return func(*ErrorContext) Verdict { return Verdict{} }
+}
+
+// DeadLetterOnError sends failing records to a topic, with their original bytes and the reason in headers, and goes on.
+func DeadLetterOnError(topic string) ErrorHandler {
+	return func(*ErrorContext) Verdict { return Verdict{DeadLetterTopic: topic} }
+}
+
+// Headers of a dead letter, as KIP-1034 names them. Values are text.
+const (
+	HeaderErrorException  = "__streams.errors.exception"  // the error's Go type
+	HeaderErrorMessage    = "__streams.errors.message"    // its message, with the node
+	HeaderErrorStacktrace = "__streams.errors.stacktrace" // the stack of a panic, else the chain of wrapped errors
+	HeaderErrorTopic      = "__streams.errors.topic"
+	HeaderErrorPartition  = "__streams.errors.partition"
+	HeaderErrorOffset     = "__streams.errors.offset"
+)
+
+// DeadLetterHeaders returns the record's headers followed by those that describe the failure.
+func (c *ErrorContext) DeadLetterHeaders() []Header {
+	out := make([]Header, 0, len(c.Headers)+6)
+	out = append(out, c.Headers...)
+	return append(out,
+		Header{Key: HeaderErrorException, Value: []byte(fmt.Sprintf("%T", rootCause(c.Err)))},
+		Header{Key: HeaderErrorMessage, Value: []byte("node " + c.Node + ": " + c.Err.Error())},
+		Header{Key: HeaderErrorStacktrace, Value: []byte(errorChain(c.Err))},
+		Header{Key: HeaderErrorTopic, Value: []byte(c.Topic)},
+		Header{Key: HeaderErrorPartition, Value: strconv.AppendInt(nil, int64(c.Partition), 10)},
+		Header{Key: HeaderErrorOffset, Value: strconv.AppendInt(nil, c.Offset, 10)},
+	)
+}
+
+func rootCause(err error) error {
+	for {
+		next, ok := err.(interface{ Unwrap() error })
+		if !ok || next.Unwrap() == nil {
+			return err
+		}
+		err = next.Unwrap()
+	}
+}
+
+// errorChain lists the wrapped errors, one a line; for a panic its stack is in the message already.
+func errorChain(err error) string {
+	s := ""
+	for err != nil {
+		s += fmt.Sprintf("%T: %v\n", err, err)
+		next, ok := err.(interface{ Unwrap() error })
+		if !ok {
+			break
+		}
+		err = next.Unwrap()
+	}
+	return s
+}
