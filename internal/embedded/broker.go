@@ -1,0 +1,126 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+
+	"github.com/tributary-io/tributary/internal/filelock"
+)
+
+// BrokerConfig says how StartBroker runs the broker. The zero value is one broker in memory on a free port.
+type BrokerConfig struct {
+	// Dir keeps everything over restarts. Writes are synced: what was acknowledged survives kill -9 and power loss. Empty
+	// means in memory. One process at a time may use it.
+	Dir string
+	// Brokers is the number of brokers of the cluster, 1 if zero. All live in this process.
+	Brokers int
+	// Ports gives each broker its port on 127.0.0.1. Empty chooses free ports, others at each start.
+	Ports []int
+	// Configs are broker configs over the package's own: see kfake.BrokerConfigs.
+	Configs map[string]string
+	// Logger gets the broker's warnings. Nil means slog.Default.
+	Logger *slog.Logger
+}
+
+// Broker is a running embedded cluster.
+type Broker struct {
+	cluster *kfake.Cluster
+	lock    *filelock.Lock
+}
+
+// defaultConfigs make the cleaners run at a pace that a demo or a test can see; kfake's default is an hour.
+var defaultConfigs = map[string]string{
+	"log.cleaner.backoff.ms":               "500",
+	"group.consumer.heartbeat.interval.ms": "500",
+}
+
+// StartBroker starts a cluster. Topics are never made by themselves: they are created, or they are an error. Sessions and
+// transaction timeouts of clients may be as short as they like, so that tests of crashes are quick.
+func StartBroker(cfg BrokerConfig) (*Broker, error) {
+	if cfg.Brokers == 0 {
+		cfg.Brokers = max(1, len(cfg.Ports))
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	b := &Broker{}
+	opts := []kfake.Opt{
+		kfake.NumBrokers(cfg.Brokers),
+		kfake.GroupMinSessionTimeout(100 * time.Millisecond),
+		kfake.BrokerConfigs(configs(cfg.Configs)),
+		kfake.WithLogger(brokerLogger{cfg.Logger}),
+	}
+	if len(cfg.Ports) > 0 {
+		opts = append(opts, kfake.Ports(cfg.Ports...))
+	}
+	if cfg.Dir != "" {
+		lock, err := lockDir(cfg.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("embedded broker: %w", err)
+		}
+		b.lock = lock
+		opts = append(opts, kfake.DataDir(filepath.Join(cfg.Dir, "kafka")), kfake.SyncWrites())
+	}
+	cluster, err := kfake.NewCluster(opts...)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("embedded broker: start: %w", err), b.unlock())
+	}
+	b.cluster = cluster
+	stampAppendTime(cluster)
+	return b, nil
+}
+
+func configs(over map[string]string) map[string]string {
+	all := maps.Clone(defaultConfigs)
+	maps.Copy(all, over)
+	return all
+}
+
+func lockDir(dir string) (*filelock.Lock, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make data directory: %w", err)
+	}
+	lock, err := filelock.TryLock(filepath.Join(dir, "broker.lock"))
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s is in use; stop the process that uses it or choose another directory: %w", dir, err)
+	}
+	return lock, nil
+}
+
+// Addrs are the brokers' addresses, host:port, in order of their ids.
+func (b *Broker) Addrs() []string { return b.cluster.ListenAddrs() }
+
+// Cluster is kfake's own handle, for faults in tests.
+func (b *Broker) Cluster() *kfake.Cluster { return b.cluster }
+
+// Close stops the brokers and releases the directory. Everything acknowledged is in it.
+func (b *Broker) Close() error {
+	b.cluster.Close()
+	return b.unlock()
+}
+
+func (b *Broker) unlock() error {
+	if b.lock == nil {
+		return nil
+	}
+	return b.lock.Release()
+}
+
+// brokerLogger passes kfake's warnings and errors on.
+type brokerLogger struct{ to *slog.Logger }
+
+func (l brokerLogger) Logf(level kfake.LogLevel, msg string, args ...any) {
+	switch level {
+	case kfake.LogLevelError:
+		l.to.Error("embedded broker: " + fmt.Sprintf(msg, args...))
+	case kfake.LogLevelWarn:
+		l.to.Warn("embedded broker: " + fmt.Sprintf(msg, args...))
+	}
+}

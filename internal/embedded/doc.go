@@ -1,0 +1,11 @@
+// Package embedded runs a Kafka broker and a schema registry inside the process, so that a laptop needs nothing installed.
+//
+// The broker is franz-go's kfake: a real implementation of the protocol over TCP, with transactions, consumer groups,
+// compaction and, given a directory, persistence. The registry is srfake behind a journal of its own: srfake keeps everything
+// in memory, so each request that changes something is written down before it is answered, and done again at the next start.
+//
+// Neither replaces a cluster: there is one process, hence no replication, and no security. Where they differ from the real
+// thing the package closes the gap (message.timestamp.type) or the documentation names it.
+//
+// The package knows nothing of topologies and engines.
+package embedded

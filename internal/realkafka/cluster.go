@@ -1,0 +1,241 @@
+package realkafka
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const (
+	startLimit = 90 * time.Second // for a broker to be ready, on a busy machine
+	stopLimit  = 30 * time.Second // for a controlled shutdown
+	heap       = "-Xmx320m"
+)
+
+// Cluster is a running Kafka cluster.
+type Cluster struct {
+	dir   string
+	lib   string
+	nodes []*node
+
+	mu      sync.Mutex
+	running map[int]*exec.Cmd // by node id
+	ended   map[int]chan struct{}
+}
+
+// startCluster starts nodes brokers and waits until all answer. extra are broker settings over the package's own.
+func startCluster(count int, extra map[string]string) (*Cluster, error) {
+	lib, err := jars()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "tributary-kafka-")
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{dir: dir, lib: lib, running: map[int]*exec.Cmd{}, ended: map[int]chan struct{}{}}
+	if err := c.prepare(count, extra); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	for i := range c.nodes {
+		if err := c.up(i + 1); err != nil {
+			return nil, errors.Join(err, c.stop())
+		}
+	}
+	for i := range c.nodes {
+		if err := c.waitReady(i + 1); err != nil {
+			return nil, errors.Join(err, c.stop())
+		}
+	}
+	return c, nil
+}
+
+func (c *Cluster) prepare(count int, extra map[string]string) error {
+	ports, err := freePorts(2 * count)
+	if err != nil {
+		return err
+	}
+	for i := range count {
+		n := &node{id: i + 1, dir: filepath.Join(c.dir, fmt.Sprintf("n%d", i+1)), port: ports[2*i], controller: ports[2*i+1]}
+		c.nodes = append(c.nodes, n)
+	}
+	cluster := uuid.New()
+	for _, n := range c.nodes {
+		if err := os.MkdirAll(n.dir, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(n.config(), []byte(properties(n, c.nodes, extra)), 0o644); err != nil {
+			return err
+		}
+		out, err := exec.Command("java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", c.lib+"/*",
+			"kafka.tools.StorageTool", "format", "-t", kafkaID(cluster), "-c", n.config()).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("format storage of node %d: %w: %s", n.id, err, lastLines(string(out), 5))
+		}
+	}
+	return nil
+}
+
+// freePorts asks the kernel for ports that are free now. All are held until the last is known, so that they differ.
+func freePorts(n int) ([]int, error) {
+	ports := make([]int, n)
+	for i := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("find a free port: %w", err)
+		}
+		defer l.Close()
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports, nil
+}
+
+// Addrs are the clients' addresses of all nodes, those that are down too.
+func (c *Cluster) Addrs() []string {
+	addrs := make([]string, len(c.nodes))
+	for i, n := range c.nodes {
+		addrs[i] = n.addr()
+	}
+	return addrs
+}
+
+// up starts node i without waiting for it.
+func (c *Cluster) up(i int) error {
+	n := c.nodes[i-1]
+	log, err := os.OpenFile(n.log(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command("java", heap, "-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-cp", c.lib+"/*", "kafka.Kafka", n.config())
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, childAttributes()
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start node %d: %w", i, err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait() // the way it ends is in its log
+		close(ended)
+	}()
+	c.mu.Lock()
+	c.running[i], c.ended[i] = cmd, ended
+	c.mu.Unlock()
+	return nil
+}
+
+// waitReady waits until node i says that it has started and its port answers.
+func (c *Cluster) waitReady(i int) error {
+	n := c.nodes[i-1]
+	c.mu.Lock()
+	ended := c.ended[i]
+	c.mu.Unlock()
+	limit := time.After(startLimit)
+	for {
+		log, err := os.ReadFile(n.log())
+		if err == nil && bytes.Contains(log, []byte("Kafka Server started")) && answers(n.addr()) {
+			return nil
+		}
+		select {
+		case <-ended:
+			return fmt.Errorf("node %d ended while starting: %s", i, lastLines(string(log), 5))
+		case <-limit:
+			return fmt.Errorf("node %d not ready within %v: %s", i, startLimit, lastLines(string(log), 5))
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func answers(addr string) bool {
+	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// Kill9 kills node i (from 1) without warning and waits until it is gone.
+func (c *Cluster) Kill9(i int) error { return c.down(i, syscall.SIGKILL) }
+
+// Pause stops node i's process without ending it; Resume lets it go on. In between it is a broker that doesn't answer.
+func (c *Cluster) Pause(i int) error { return c.signal(i, syscall.SIGSTOP) }
+
+// Resume ends a Pause.
+func (c *Cluster) Resume(i int) error { return c.signal(i, syscall.SIGCONT) }
+
+// Restart stops node i if it runs, starts it again on the same ports and data, and waits until it is ready.
+func (c *Cluster) Restart(i int) error {
+	if err := c.down(i, syscall.SIGTERM); err != nil {
+		return err
+	}
+	if err := c.up(i); err != nil {
+		return err
+	}
+	return c.waitReady(i)
+}
+
+func (c *Cluster) signal(i int, sig syscall.Signal) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cmd := c.running[i]
+	if cmd == nil {
+		return nil
+	}
+	return cmd.Process.Signal(sig)
+}
+
+func (c *Cluster) down(i int, sig syscall.Signal) error {
+	if err := c.signal(i, sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal node %d: %w", i, err)
+	}
+	return c.awaitEnd(i)
+}
+
+// awaitEnd waits for node i to end, and kills it where it takes too long.
+func (c *Cluster) awaitEnd(i int) error {
+	c.mu.Lock()
+	cmd, ended := c.running[i], c.ended[i]
+	delete(c.running, i)
+	delete(c.ended, i)
+	c.mu.Unlock()
+	if cmd == nil {
+		return nil
+	}
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(stopLimit):
+	}
+	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill node %d: %w", i, err)
+	}
+	<-ended
+	return nil
+}
+
+// stop kills all nodes and removes their files: nobody reads them again, so there is nothing to shut down in order.
+func (c *Cluster) stop() error {
+	var errs []error
+	for i := range c.nodes {
+		errs = append(errs, c.down(i+1, syscall.SIGKILL))
+	}
+	return errors.Join(append(errs, os.RemoveAll(c.dir))...)
+}
+
+// kafkaID is a UUID the way Kafka writes it: URL-safe base64 without padding. An id that starts with '-' would be taken for a
+// flag by the command line.
+func kafkaID(id uuid.UUID) string {
+	id[0] &= 0x7f // the first character is then a letter
+	return strings.TrimRight(urlBase64(id[:]), "=")
+}
