@@ -139,8 +139,14 @@ type Runtime interface {
 	// Partitions returns the number of partitions of a topic that the node writes to.
 	Partitions(topic string) (int32, error)
 
-	// Lake returns where rows for the lake sink of this node go.
-	Lake() LakeAppender
+	// Progress returns a value of this task's operators that is committed with the input offsets and survives restarts and moves:
+	// such as the last close time emitted (KIP-825). Keys are shared by the task's nodes: begin them with the node's name.
+	Progress(key string) (int64, bool)
+	// SetProgress sets such a value. It must never go down.
+	SetProgress(key string, v int64)
+
+	// Lake returns where rows for the lake sink of this node go. It is called when the node is made.
+	Lake() (LakeAppender, error)
 }
 
 // LakeAppender takes the rows that reach a lake sink. key and value are *K and *V (nil for null) and are not kept.
