@@ -1,0 +1,137 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Describe writes the topology as the text of Kafka Streams' Topology.describe(), so that the two can be compared and the tools
+// that draw it can be used. Internal topics appear in it without the application id.
+//
+// A lake sink, which Kafka Streams has not, is written like a sink with its table in place of the topic.
+func (p *Plan) Describe() string {
+	var b strings.Builder
+	b.WriteString("Topologies:\n ")
+	all := append(slices.Clone(p.Subtopologies), p.Globals...)
+	slices.SortFunc(all, func(x, y *Subtopology) int { return cmp.Compare(x.ID, y.ID) })
+	for _, s := range all {
+		if slices.Contains(p.Globals, s) {
+			p.describeGlobal(&b, s)
+		} else {
+			p.describeSubtopology(&b, s)
+		}
+	}
+	return b.String()
+}
+
+func (p *Plan) describeSubtopology(b *strings.Builder, s *Subtopology) {
+	d := newDescriber(s)
+	b.WriteString("  Sub-topology: " + itoa(s.ID) + "\n")
+	for _, n := range d.sorted(s.Nodes) {
+		b.WriteString("    ")
+		d.node(b, p, n)
+		b.WriteString("\n")
+	}
+	b.WriteString("\n")
+}
+
+func (p *Plan) describeGlobal(b *strings.Builder, s *Subtopology) {
+	d := newDescriber(s)
+	b.WriteString("  Sub-topology: " + itoa(s.ID) + " for global store (will not generate tasks)\n")
+	for _, n := range s.Nodes { // the source, the processor
+		b.WriteString("    ")
+		d.node(b, p, n)
+		b.WriteString("\n")
+	}
+}
+
+// describer holds the order in which a sub-topology's nodes are listed: those with the most below them first, then by name.
+type describer struct{ size map[*Node]int }
+
+func newDescriber(s *Subtopology) *describer {
+	d := &describer{size: make(map[*Node]int, len(s.Nodes))}
+	for _, n := range slices.Backward(s.Nodes) {
+		d.size[n] = 1
+		for _, c := range n.Children {
+			d.size[n] += d.size[c] // a node that is reached on two ways counts twice
+		}
+	}
+	return d
+}
+
+func (d *describer) sorted(nodes []*Node) []*Node {
+	return slices.SortedFunc(slices.Values(nodes), func(x, y *Node) int {
+		return cmp.Or(cmp.Compare(d.size[y], d.size[x]), cmp.Compare(x.Name, y.Name))
+	})
+}
+
+func (d *describer) node(b *strings.Builder, p *Plan, n *Node) {
+	switch n.Kind {
+	case SourceNode:
+		topics := n.Pattern
+		if topics == "" {
+			topics = "[" + strings.Join(hashOrder(p.rawTopics(n.Topics)), ", ") + "]"
+		}
+		b.WriteString("Source: " + n.Name + " (topics: " + topics + ")")
+	case ProcessorNode:
+		b.WriteString("Processor: " + n.Name + " (stores: [" + strings.Join(hashOrder(n.Stores), ", ") + "])")
+	case SinkNode:
+		if n.Dynamic {
+			b.WriteString("Sink: " + n.Name + " (extractor class: per record)")
+		} else {
+			b.WriteString("Sink: " + n.Name + " (topic: " + p.rawTopic(n.Topic) + ")")
+		}
+	case LakeNode:
+		b.WriteString("Sink: " + n.Name + " (table: " + n.Lake.Sink.String() + ")")
+	}
+	if n.Kind == SourceNode || n.Kind == ProcessorNode {
+		b.WriteString("\n      --> " + d.names(n.Children))
+	}
+	if n.Kind != SourceNode {
+		b.WriteString("\n      <-- " + d.names(n.Parents))
+	}
+}
+
+func (d *describer) names(nodes []*Node) string {
+	if len(nodes) == 0 {
+		return "none"
+	}
+	names := make([]string, 0, len(nodes))
+	for _, n := range d.sorted(nodes) {
+		names = append(names, n.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// rawTopic takes the application id off an internal topic.
+func (p *Plan) rawTopic(topic string) string {
+	if p.InternalTopics[topic] != nil {
+		return strings.TrimPrefix(topic, p.ApplicationID+"-")
+	}
+	return topic
+}
+
+func (p *Plan) rawTopics(topics []string) []string {
+	out := make([]string, len(topics))
+	for i, t := range topics {
+		out[i] = p.rawTopic(t)
+	}
+	return out
+}
+
+// hashOrder sorts names as Java's HashSet<String> iterates over them, since that is the order in Kafka Streams' text.
+func hashOrder(names []string) []string {
+	buckets := 16
+	for buckets*3 < len(names)*4 {
+		buckets *= 2
+	}
+	bucket := func(s string) int {
+		var h uint32
+		for _, c := range []byte(s) { // names are ASCII
+			h = 31*h + uint32(c)
+		}
+		return int(h^h>>16) & (buckets - 1)
+	}
+	return slices.SortedStableFunc(slices.Values(names), func(x, y string) int { return cmp.Compare(bucket(x), bucket(y)) })
+}
