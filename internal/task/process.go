@@ -1,0 +1,224 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tributary-io/tributary/processors"
+)
+
+// Add puts records of one input partition, in order, behind those that it has. position is the next offset that the host will
+// fetch: beyond the last record where markers or aborted records follow it. The records' bytes must never change afterwards.
+func (t *Task) Add(tp TopicPartition, records []processors.RawRecord, position int64) error {
+	q := t.byTP[tp]
+	if q == nil {
+		return fmt.Errorf("task %s: internal: %s is not an input", t.cfg.ID, tp)
+	}
+	if q.n == 0 && len(records) > 0 {
+		t.seq++
+		q.seq = t.seq
+	}
+	for i := range records {
+		q.push(records[i])
+	}
+	if position > q.position {
+		q.position = position
+		t.dirty = t.dirty || len(records) == 0
+	}
+	return nil
+}
+
+// SetPosition sets where an input starts: the offset to fetch first, and the partition time committed with it (or
+// processors.NoTimestamp). Records that the input still holds are dropped.
+func (t *Task) SetPosition(tp TopicPartition, offset, partitionTime int64) error {
+	q := t.byTP[tp]
+	if q == nil {
+		return fmt.Errorf("task %s: internal: %s is not an input", t.cfg.ID, tp)
+	}
+	for q.n > 0 {
+		q.pop()
+	}
+	q.position, q.partitionTime = offset, partitionTime
+	t.streamTime = max(t.streamTime, partitionTime)
+	return nil
+}
+
+// Buffered returns how many records, and about how many bytes, of an input wait to be processed.
+func (t *Task) Buffered(tp TopicPartition) (records, bytes int) {
+	if q := t.byTP[tp]; q != nil {
+		return q.n, q.bytes
+	}
+	return 0, 0
+}
+
+// HasRecords reports whether any input has records.
+func (t *Task) HasRecords() bool {
+	for _, q := range t.queues {
+		if q.n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Position is how far one input is processed.
+type Position struct {
+	TopicPartition
+	Offset        int64 // the next offset to read; -1: nothing read yet
+	PartitionTime int64 // the largest event time seen, or processors.NoTimestamp
+}
+
+// Positions appends the progress of each input to dst. With the task between two records it is what may be committed.
+func (t *Task) Positions(dst []Position) []Position {
+	for _, q := range t.queues {
+		dst = append(dst, Position{q.tp, q.next(), q.partitionTime})
+	}
+	return dst
+}
+
+// Process processes one record, if one is ready, and reports whether it did. Errors are fatal for the task: the record at the head
+// is still there, and Positions do not include it.
+func (t *Task) Process() (bool, error) {
+	q, err := t.choose()
+	if q == nil || err != nil {
+		return false, err
+	}
+	raw := q.front()
+	t.seq++
+	q.seq = t.seq // a queue that still has records goes behind others with the same time
+	t.streamTime = max(t.streamTime, q.timestamp)
+	t.setContext(raw, q.timestamp)
+	if err := q.process(); err != nil {
+		return false, t.located(q.node.spec.Name, err)
+	}
+	q.partitionTime = max(q.partitionTime, q.timestamp)
+	q.pop()
+	t.dirty = true
+	t.processed.Add(1)
+	return true, nil
+}
+
+func (q *queue) process() (err error) {
+	defer recoverTo(&err)
+	return q.head.Process()
+}
+
+func (t *Task) setContext(raw *processors.RawRecord, timestamp int64) {
+	c := &t.context
+	c.Topic, c.Partition, c.Offset = raw.Topic, raw.Partition, raw.Offset
+	c.Timestamp, c.Headers = timestamp, raw.Headers
+	c.RawKey, c.RawValue, c.BrokerTimestamp = raw.Key, raw.Value, raw.Timestamp
+}
+
+// choose returns the queue whose head comes next, nil if none is ready.
+func (t *Task) choose() (*queue, error) {
+	var best *queue
+	empty := false
+	for _, q := range t.queues {
+		if err := t.load(q); err != nil {
+			return nil, err
+		}
+		if !q.loaded {
+			empty = true
+			continue
+		}
+		if best == nil || q.timestamp < best.timestamp || q.timestamp == best.timestamp && q.seq < best.seq {
+			best = q
+		}
+	}
+	if best == nil || !empty {
+		if len(t.idleSince) > 0 {
+			clear(t.idleSince)
+		}
+		return best, nil
+	}
+	if !t.mayGoOn() {
+		return nil, nil
+	}
+	return best, nil
+}
+
+// mayGoOn decides whether to process although some inputs are empty (KIP-695): an input that may have records to be fetched is
+// waited for; one that has none is waited for up to MaxIdle.
+func (t *Task) mayGoOn() bool {
+	if t.cfg.MaxIdle < 0 || t.cfg.Lag == nil {
+		return true
+	}
+	var now time.Time
+	enforced := false
+	for _, q := range t.queues {
+		if q.loaded {
+			delete(t.idleSince, q)
+			continue
+		}
+		lag, known := t.cfg.Lag(q.tp)
+		if !known || lag > 0 {
+			delete(t.idleSince, q)
+			return false
+		}
+		if t.cfg.MaxIdle == 0 {
+			enforced = true
+			continue
+		}
+		if now.IsZero() {
+			now = t.cfg.Clock()
+		}
+		since, ok := t.idleSince[q]
+		if !ok {
+			t.idleSince[q] = now
+			return false
+		}
+		if now.Sub(since) < t.cfg.MaxIdle {
+			return false
+		}
+		enforced = true
+	}
+	if enforced {
+		t.enforced.Add(1)
+	}
+	return true
+}
+
+// load deserializes the head of q; records that are left out are skipped until one can be processed.
+func (t *Task) load(q *queue) error {
+	for !q.loaded && q.n > 0 {
+		raw := q.front()
+		timestamp, err := q.load(raw)
+		if err != nil {
+			if err = t.failedToLoad(q, raw, err); err != nil {
+				return err
+			}
+		} else if timestamp >= 0 {
+			q.timestamp, q.loaded = timestamp, true
+			return nil
+		} else {
+			q.node.drops.add(processors.DroppedTimestamp)
+			t.logger.Warn("record left out: its event time is negative", "topic", raw.Topic, "partition", raw.Partition,
+				"offset", raw.Offset, "event_time", timestamp)
+		}
+		q.pop()
+		t.dirty = true
+	}
+	return nil
+}
+
+func (q *queue) load(raw *processors.RawRecord) (timestamp int64, err error) {
+	defer recoverTo(&err)
+	return q.head.Load(raw, q.partitionTime)
+}
+
+// failedToLoad asks the deserialization-error handler about raw; nil means that the record is left out.
+func (t *Task) failedToLoad(q *queue, raw *processors.RawRecord, err error) error {
+	var failed *processors.DeserializationError
+	if !errors.As(err, &failed) {
+		return t.located(q.node.spec.Name, err)
+	}
+	c := processors.ErrorContext{
+		TaskID: t.cfg.ID.String(), Node: q.node.spec.Name, Topic: raw.Topic, Partition: raw.Partition, Offset: raw.Offset,
+		Timestamp: raw.Timestamp, Headers: raw.Headers, RawKey: raw.Key, RawValue: raw.Value, Err: err,
+	}
+	return t.judge(t.cfg.Handlers.Deserialization, &c, q.node, processors.DroppedDeserialization, func() error {
+		return &fatalError{fmt.Errorf("task %s: node %s: %w", c.TaskID, c.Node, err)}
+	})
+}

@@ -1,0 +1,215 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-io/tributary/internal/plan"
+	"github.com/tributary-io/tributary/processors"
+	"github.com/tributary-io/tributary/state"
+)
+
+// ID names a task: a sub-topology and a partition.
+type ID struct {
+	Subtopology int
+	Partition   int32
+}
+
+// String gives the id as Kafka Streams writes it: "0_3".
+func (id ID) String() string { return fmt.Sprintf("%d_%d", id.Subtopology, id.Partition) }
+
+// TopicPartition names an input or output partition.
+type TopicPartition struct {
+	Topic     string
+	Partition int32
+}
+
+func (tp TopicPartition) String() string { return fmt.Sprintf("%s-%d", tp.Topic, tp.Partition) }
+
+// Config is what a task is made of.
+type Config struct {
+	ApplicationID string
+	ID            ID
+	// Subtopologies are run as one: usually one, in the harness' driver mode all of the plan's.
+	Subtopologies []*plan.Subtopology
+	// Inputs are the source partitions that the task reads; each must belong to a source node by topic or pattern.
+	Inputs []TopicPartition
+	// DB holds the task's stores; nil for a task without. GlobalStores finds the global ones; may be nil.
+	DB           DB
+	GlobalStores state.Stores
+	// Collector takes what the task produces.
+	Collector Collector
+	// Lake returns where rows of a lake node go. It may be nil if the task has none.
+	Lake     func(node *plan.Node) (processors.LakeAppender, error)
+	Handlers processors.Handlers
+	// Clock is the wall clock.
+	Clock  func() time.Time
+	Logger *slog.Logger
+	// MaxIdle is how long a task with records on some inputs waits for an empty input that has nothing to read (KIP-695).
+	// Negative: it never waits, not even for an input that is known to have records to be fetched.
+	MaxIdle time.Duration
+	// Lag tells how many records of an empty input are still to be fetched, and whether that is known. Nil: nothing is.
+	Lag func(TopicPartition) (lag int64, known bool)
+}
+
+// DB is what a task needs of its state.DB; committing and restoring are the host's.
+type DB interface {
+	state.Stores
+	// Bind tells the stores where to read the current record's time and headers.
+	Bind(*state.Context)
+}
+
+// Collector takes what a task produces.
+type Collector interface {
+	// Send sends out to its topic. Its bytes are copied or written before Send returns. A partition of -1 is chosen by the key.
+	// An error is fatal for the task.
+	Send(out *Out) error
+	// Partitions returns the number of partitions of a topic.
+	Partitions(topic string) (int32, error)
+}
+
+// Out is a record to be produced. It is valid during the call only.
+type Out struct {
+	Topic      string
+	Partition  int32
+	Key, Value []byte // nil is null
+	Timestamp  int64  // ms
+	Headers    []processors.Header
+	Node       string // the node that produced it
+}
+
+// Task is one running task.
+type Task struct {
+	cfg     Config
+	logger  *slog.Logger
+	context processors.Context
+
+	nodes  []*node // in topological order
+	queues []*queue
+	byTP   map[TopicPartition]*queue
+
+	streamTime int64
+	seq        uint64
+	schedules  schedules
+	progress   map[string]int64
+
+	dirty           bool // something was processed since the last TakeDirty
+	commitRequested bool
+	idleSince       map[*queue]time.Time
+
+	processed atomic.Int64
+	enforced  atomic.Int64
+}
+
+// New makes a task and wires its nodes. Stores may still be restoring: nodes touch them first in Init.
+func New(cfg Config) (*Task, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	t := &Task{
+		cfg:        cfg,
+		logger:     cfg.Logger,
+		streamTime: processors.NoTimestamp,
+		byTP:       map[TopicPartition]*queue{},
+		progress:   map[string]int64{},
+		idleSince:  map[*queue]time.Time{},
+	}
+	t.resetContext(0)
+	if cfg.DB != nil {
+		cfg.DB.Bind(&t.context.Context)
+	}
+	if err := t.wire(); err != nil {
+		return nil, fmt.Errorf("task %s: %w", cfg.ID, err)
+	}
+	return t, nil
+}
+
+// Init initializes the nodes, in topological order. The stores must be complete.
+func (t *Task) Init() error {
+	for _, n := range t.nodes {
+		if n.instance.Init == nil {
+			continue
+		}
+		t.resetContext(t.nowMs())
+		if err := n.init(); err != nil {
+			return fmt.Errorf("task %s: node %s can't be initialized: %w", t.cfg.ID, n.spec.Name, err)
+		}
+	}
+	return nil
+}
+
+// Close closes the nodes, not the DB, which belongs to the host. It returns all errors.
+func (t *Task) Close() error {
+	var errs []error
+	for _, n := range slices.Backward(t.nodes) {
+		if n.instance.Close == nil {
+			continue
+		}
+		if err := n.close(); err != nil {
+			errs = append(errs, fmt.Errorf("task %s: node %s: %w", t.cfg.ID, n.spec.Name, err))
+		}
+	}
+	t.nodes, t.schedules = nil, schedules{}
+	return errors.Join(errs...)
+}
+
+// ID returns the task's id.
+func (t *Task) ID() ID { return t.cfg.ID }
+
+// Inputs returns the input partitions.
+func (t *Task) Inputs() []TopicPartition { return t.cfg.Inputs }
+
+// StreamTime is the largest event time processed, in ms, or processors.NoTimestamp.
+func (t *Task) StreamTime() int64 { return t.streamTime }
+
+// Processed counts the records processed. It may be called by any goroutine.
+func (t *Task) Processed() int64 { return t.processed.Load() }
+
+// Enforced counts the records that were processed although an input was still empty after MaxIdle. Any goroutine may call it.
+func (t *Task) Enforced() int64 { return t.enforced.Load() }
+
+// Drops lists how many records each node left out, by reason. Any goroutine may call it.
+func (t *Task) Drops() []Drop {
+	var all []Drop
+	for _, n := range t.nodes {
+		all = n.drops.appendTo(all, n.spec.Name)
+	}
+	return all
+}
+
+// TakeDirty reports whether anything was processed or punctuated since it was last called.
+func (t *Task) TakeDirty() bool {
+	d := t.dirty
+	t.dirty, t.commitRequested = false, false
+	return d
+}
+
+// Dirty reports what TakeDirty would.
+func (t *Task) Dirty() bool { return t.dirty }
+
+// CommitRequested reports whether a processor has asked for a commit.
+func (t *Task) CommitRequested() bool { return t.commitRequested }
+
+// Progress returns the operators' own progress, such as the last close time emitted, which belongs into the committed offsets'
+// metadata. The map is the task's: copy what is kept.
+func (t *Task) Progress() map[string]int64 { return t.progress }
+
+// RestoreProgress sets the operators' progress before Init; of two values for a key the larger counts.
+func (t *Task) RestoreProgress(p map[string]int64) {
+	for k, v := range p {
+		if old, ok := t.progress[k]; !ok || v > old {
+			t.progress[k] = v
+		}
+	}
+}
+
+func (t *Task) nowMs() int64 { return t.cfg.Clock().UnixMilli() }
+
+// resetContext sets the context of code that runs for no record: initialization and punctuation.
+func (t *Task) resetContext(timestamp int64) {
+	t.context = processors.Context{Context: state.Context{Timestamp: timestamp, Offset: -1, Partition: -1}}
+}
