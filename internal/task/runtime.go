@@ -66,7 +66,9 @@ func (rt *runtime) Produce(topic string, partition int32, key, value []byte, tim
 	return nil
 }
 
-func (rt *runtime) Partitions(topic string) (int32, error) { return rt.task.cfg.Collector.Partitions(topic) }
+func (rt *runtime) Partitions(topic string) (int32, error) {
+	return rt.task.cfg.Collector.Partitions(topic)
+}
 
 func (rt *runtime) Lake() (processors.LakeAppender, error) {
 	if rt.task.cfg.Lake == nil {
