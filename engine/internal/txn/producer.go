@@ -1,0 +1,200 @@
+package txn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Config says what a producer is.
+type Config struct {
+	// Client are the options for reaching the cluster.
+	Client []kgo.Opt
+	// TransactionalID names the producer for ever: a new one with the same id fences the old one. Empty makes a producer
+	// without transactions, for at-least-once.
+	TransactionalID string
+	// Timeout is how long a transaction may stay open before the coordinator aborts it. It bounds how long readers, and an
+	// instance that takes over, wait for a dead one.
+	Timeout time.Duration
+	Group   string // whose offsets are committed
+	Logger  *slog.Logger
+}
+
+// Producer produces records in transactions. Produce may be called by many goroutines at once; the other methods by one at a
+// time, while none produces.
+type Producer struct {
+	cfg    Config
+	client *kgo.Client
+	// implicit is whether the cluster runs transactions of version 2 (KIP-890): requests add themselves to the transaction,
+	// and each end gives a new epoch.
+	implicit bool
+
+	mu      sync.Mutex // guards the beginning of a transaction
+	current atomic.Pointer[transaction]
+	records sync.Pool
+}
+
+// transaction is what is known of the open transaction. A record's acknowledgement finds it by its promise, so one that comes
+// late can't be taken for that of a later transaction.
+type transaction struct {
+	p        *Producer
+	began    time.Time
+	promise  func(*kgo.Record, error)
+	produced atomic.Int64
+
+	mu  sync.Mutex
+	err error // the first that a record met
+}
+
+// New makes a producer. Nothing is sent before Reset.
+func New(cfg Config) *Producer {
+	p := &Producer{cfg: cfg}
+	p.records.New = func() any { return new(kgo.Record) }
+	return p
+}
+
+// Reset starts the producer anew, at first as well as after any outcome but Committed: whatever this transactional id has open is
+// ended by the coordinator, and older producers of the same id are fenced. It retries until ctx ends.
+func (p *Producer) Reset(ctx context.Context) error {
+	p.Close()
+	opts := append([]kgo.Opt{}, p.cfg.Client...)
+	opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if p.cfg.TransactionalID != "" {
+		opts = append(opts, kgo.TransactionalID(p.cfg.TransactionalID), kgo.TransactionTimeout(p.cfg.Timeout))
+	}
+	client, err := kgo.NewClient(opts...)
+	if err != nil {
+		return fmt.Errorf("producer: %w", err)
+	}
+	p.client = client
+	if err := p.init(ctx); err != nil {
+		return fmt.Errorf("producer %s: %w", p.cfg.TransactionalID, err)
+	}
+	return nil
+}
+
+func (p *Producer) init(ctx context.Context) error {
+	if p.cfg.TransactionalID == "" {
+		return nil
+	}
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		err := p.identify(ctx)
+		if err == nil {
+			return nil
+		}
+		if permanent(err) {
+			return err
+		}
+		p.cfg.Logger.Warn("producer can't be initialized yet", "transactional_id", p.cfg.TransactionalID, "error", err)
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// identify gets the producer id and epoch, and learns which protocol of transactions the cluster runs.
+func (p *Producer) identify(ctx context.Context) error {
+	if _, _, err := p.client.ProducerID(ctx); err != nil {
+		return fmt.Errorf("get producer id: %w", err)
+	}
+	resp, err := kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, p.client)
+	if err != nil {
+		return fmt.Errorf("ask for the cluster's features: %w", err)
+	}
+	p.implicit = false
+	for _, f := range resp.FinalizedFeatures {
+		if f.Name == "transaction.version" && f.MaxVersionLevel >= 2 {
+			p.implicit = true
+		}
+	}
+	return nil
+}
+
+// Close drops what is open, without ending it, and releases the client.
+func (p *Producer) Close() {
+	p.current.Store(nil)
+	if p.client != nil {
+		p.client.Close()
+		p.client = nil
+	}
+}
+
+// Header is a record's header.
+type Header = kgo.RecordHeader
+
+// Produce sends a record to its partition, beginning a transaction where none is open. The bytes must stay as they are until the
+// transaction ends. It may block while many records are in flight. Failures show at Commit, and as soon as they are known in Err.
+func (p *Producer) Produce(ctx context.Context, topic string, partition int32, key, value []byte, timestamp int64, headers []Header) error {
+	t := p.current.Load()
+	if t == nil {
+		var err error
+		if t, err = p.begin(); err != nil {
+			return err
+		}
+	}
+	r := p.records.Get().(*kgo.Record)
+	*r = kgo.Record{Topic: topic, Partition: partition, Key: key, Value: value, Timestamp: time.UnixMilli(timestamp), Headers: headers}
+	t.produced.Add(1)
+	p.client.Produce(ctx, r, t.promise)
+	return nil
+}
+
+func (p *Producer) begin() (*transaction, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if t := p.current.Load(); t != nil {
+		return t, nil
+	}
+	if p.cfg.TransactionalID != "" {
+		if err := p.client.BeginTransaction(); err != nil {
+			return nil, fmt.Errorf("begin transaction: %w", err)
+		}
+	}
+	t := &transaction{p: p, began: time.Now()}
+	t.promise = t.acknowledged
+	p.current.Store(t)
+	return t, nil
+}
+
+func (t *transaction) acknowledged(r *kgo.Record, err error) {
+	if err != nil {
+		t.mu.Lock()
+		if t.err == nil {
+			t.err = &ProduceError{Topic: r.Topic, Partition: r.Partition, Err: err}
+		}
+		t.mu.Unlock()
+	}
+	t.p.records.Put(r)
+}
+
+func (t *transaction) failed() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+// Open tells since when a transaction is open and how many records it has; ok is false if none is.
+func (p *Producer) Open() (since time.Time, records int64, ok bool) {
+	t := p.current.Load()
+	if t == nil {
+		return time.Time{}, 0, false
+	}
+	return t.began, t.produced.Load(), true
+}
+
+// Err is the error that the first failing record of the open transaction met, if any: it can't be committed any more.
+func (p *Producer) Err() error {
+	if t := p.current.Load(); t != nil {
+		return t.failed()
+	}
+	return nil
+}
