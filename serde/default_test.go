@@ -121,6 +121,24 @@ func TestPtrBindsWhatItLifts(t *testing.T) {
 	}
 }
 
+func TestPtrPassesChecksAndPreparationOn(t *testing.T) {
+	reg := serde.NewMemoryRegistry()
+	defer reg.Close()
+	if serde.Check(serde.Ptr(serde.Avro[string](reg, `"long"`))) == nil {
+		t.Error("a mistake is hidden by the pointer")
+	}
+	s := serde.Bind(serde.Ptr(serde.Avro[string](reg, `"string"`)), "orders", false)
+	if err := serde.Prepare(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := reg.Lookup(t.Context(), "orders-value", `"string"`); id != 1 || err != nil {
+		t.Errorf("registered as %d, %v", id, err)
+	}
+	if serde.Prepare(t.Context(), serde.String) != nil || serde.Check(serde.String) != nil {
+		t.Error("String needs nothing")
+	}
+}
+
 func TestFunc(t *testing.T) {
 	type orderID string
 	s := serde.Func(

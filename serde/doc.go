@@ -25,7 +25,8 @@
 // A length that doesn't fit is a *LengthError and never a guess. Default finds a built-in by the exact Go type; Ptr lifts one
 // to a pointer, which can hold a null.
 //
-// JSON, and Avro in Confluent's wire format with a schema registry, serve structs. Func makes a serde of two functions.
+// JSON, and Avro in Confluent's wire format with a schema registry, serve structs; AvroBytes lands Avro records as they are. Func
+// makes a serde of two functions.
 //
 // # How a record passes through
 //
@@ -40,5 +41,6 @@
 //
 // # What this package must not know
 //
-// No topology, task, store or broker: serdes see bytes, and at most the name of a topic. The Avro library is named in one file.
+// No topology, task, store or broker: serdes see bytes, and at most the name of a topic. Each Avro library is named in one file
+// only (hamba.go, avro_other.go).
 package serde

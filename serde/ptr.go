@@ -1,6 +1,9 @@
 package serde
 
-import "reflect"
+import (
+	"context"
+	"reflect"
+)
 
 // Ptr lifts a serde of T to one of *T with the same bytes: a nullable type for a topic whose records may be null.
 //
@@ -34,6 +37,12 @@ func (p ptrSerde[T]) Decode(data []byte) (*T, error) {
 func (p ptrSerde[T]) ForTopic(topic string, isKey bool) Serde[*T] {
 	return Ptr(Bind(p.elem, topic, isKey))
 }
+
+// Check implements Checker.
+func (p ptrSerde[T]) Check() error { return Check(p.elem) }
+
+// Prepare implements Preparer.
+func (p ptrSerde[T]) Prepare(ctx context.Context) error { return Prepare(ctx, p.elem) }
 
 type ptrNonAliasing[T any] struct{ ptrSerde[T] }
 

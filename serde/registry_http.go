@@ -1,0 +1,133 @@
+package serde
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/sr"
+)
+
+// RegistryOption changes what NewRegistry makes.
+type RegistryOption func(*registryConfig)
+
+type registryConfig struct {
+	timeout time.Duration
+	now     func() time.Time
+	client  []sr.ClientOpt
+}
+
+// defaultRegistryTimeout is long for one schema, and short for a task that waits for it.
+const defaultRegistryTimeout = 5 * time.Second
+
+// RegistryTimeout limits each request. The default is 5 seconds.
+func RegistryTimeout(d time.Duration) RegistryOption {
+	return func(c *registryConfig) { c.timeout = d }
+}
+
+// RegistryClock replaces the wall clock, by which unknown ids are forgotten.
+func RegistryClock(now func() time.Time) RegistryOption {
+	return func(c *registryConfig) { c.now = now }
+}
+
+// RegistryBasicAuth sends a user name and a password (Confluent Cloud: API key and secret).
+func RegistryBasicAuth(user, password string) RegistryOption {
+	return func(c *registryConfig) { c.client = append(c.client, sr.BasicAuth(user, password)) }
+}
+
+// RegistryBearerToken sends a token.
+func RegistryBearerToken(token string) RegistryOption {
+	return func(c *registryConfig) { c.client = append(c.client, sr.BearerToken(token)) }
+}
+
+// NewRegistry makes a client of the registry at the URL, or at several of the same cluster separated by commas, which are tried
+// in turn. Nothing is asked of it yet; Ping does.
+func NewRegistry(urls string, opts ...RegistryOption) (*Registry, error) {
+	cfg := registryConfig{timeout: defaultRegistryTimeout, now: time.Now}
+	for _, o := range opts {
+		o(&cfg)
+	}
+	list, err := splitURLs(urls)
+	if err != nil {
+		return nil, err
+	}
+	// A transport of our own: its idle connections end with Close.
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	client, err := sr.NewClient(append([]sr.ClientOpt{
+		sr.URLs(list...), sr.UserAgent("tributary"), sr.HTTPClient(&http.Client{Transport: transport}),
+	}, cfg.client...)...)
+	if err != nil {
+		return nil, fmt.Errorf("schema registry %s: %w", urls, err)
+	}
+	return newRegistry(&httpStore{client, transport}, strings.Join(list, ","), cfg), nil
+}
+
+func splitURLs(urls string) ([]string, error) {
+	var list []string
+	for u := range strings.SplitSeq(urls, ",") {
+		u = strings.TrimSpace(u)
+		if !strings.HasPrefix(u, "http://") && !strings.HasPrefix(u, "https://") {
+			return nil, fmt.Errorf("schema registry %q: give a URL that starts with http:// or https://", u)
+		}
+		list = append(list, u)
+	}
+	return list, nil
+}
+
+// httpStore asks a server.
+type httpStore struct {
+	client    *sr.Client
+	transport *http.Transport
+}
+
+func (s *httpStore) byID(ctx context.Context, id int) (string, error) {
+	got, err := s.client.SchemaByID(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	if got.Type != sr.TypeAvro {
+		return "", &UnsupportedSchemaError{What: "a schema of type " + got.Type.String()}
+	}
+	if len(got.References) > 0 {
+		return "", &UnsupportedSchemaError{What: "a schema with a reference to " + got.References[0].Subject}
+	}
+	return got.Schema, nil
+}
+
+func (s *httpStore) register(ctx context.Context, subject, schema string) (int, error) {
+	return s.client.RegisterSchema(ctx, subject, sr.Schema{Schema: schema, Type: sr.TypeAvro}, -1, -1)
+}
+
+func (s *httpStore) lookup(ctx context.Context, subject, schema string) (int, error) {
+	got, err := s.client.LookupSchema(ctx, subject, sr.Schema{Schema: schema, Type: sr.TypeAvro})
+	return got.ID, err
+}
+
+func (s *httpStore) compatible(ctx context.Context, subject, schema string) error {
+	ctx = sr.WithParams(ctx, sr.Verbose)
+	got, err := s.client.CheckCompatibility(ctx, subject, latestVersion, sr.Schema{Schema: schema, Type: sr.TypeAvro})
+	if err != nil {
+		var re *sr.ResponseError
+		if errors.As(err, &re) && sr.IsNotFoundError(re.ErrorCode) {
+			return nil // no version yet that it could be incompatible with
+		}
+		return err
+	}
+	if !got.Is {
+		return &IncompatibleError{Reasons: got.Messages}
+	}
+	return nil
+}
+
+// latestVersion is the sr client's word for "latest".
+const latestVersion = -1
+
+func (s *httpStore) ping(ctx context.Context) error {
+	_, err := s.client.Subjects(ctx)
+	return err
+}
+
+func (s *httpStore) close() { s.transport.CloseIdleConnections() }

@@ -1,0 +1,65 @@
+package serde
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// NewMemoryRegistry makes a registry within the process, for tests of topologies. It takes every schema under every subject.
+func NewMemoryRegistry() *Registry {
+	cfg := registryConfig{timeout: defaultRegistryTimeout, now: time.Now}
+	return newRegistry(&memoryStore{subjects: make(map[subjectSchema]bool)}, "registry in memory", cfg)
+}
+
+// memoryStore gives ids from 1 on, the same for the same text, as a real registry does.
+type memoryStore struct {
+	mu       sync.Mutex
+	schemas  []string
+	subjects map[subjectSchema]bool
+}
+
+var errUnknownSchema = errors.New("unknown schema")
+
+func (s *memoryStore) byID(_ context.Context, id int) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id < 1 || id > len(s.schemas) {
+		return "", errUnknownSchema
+	}
+	return s.schemas[id-1], nil
+}
+
+func (s *memoryStore) register(_ context.Context, subject, schema string) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subjects[subjectSchema{subject, schema}] = true
+	if id := s.find(schema); id != 0 {
+		return id, nil
+	}
+	s.schemas = append(s.schemas, schema)
+	return len(s.schemas), nil
+}
+
+func (s *memoryStore) lookup(_ context.Context, subject, schema string) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.subjects[subjectSchema{subject, schema}] {
+		return 0, errUnknownSchema
+	}
+	return s.find(schema), nil
+}
+
+func (s *memoryStore) find(schema string) int {
+	for i, have := range s.schemas {
+		if have == schema {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func (*memoryStore) compatible(context.Context, string, string) error { return nil }
+func (*memoryStore) ping(context.Context) error                       { return nil }
+func (*memoryStore) close()                                           {}
