@@ -1,0 +1,188 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tributary-io/tributary/engine/internal/offsets"
+)
+
+// Config says which group a member joins, and how.
+type Config struct {
+	Client     *kgo.Client // for requests; consumes nothing
+	Group      string
+	InstanceID string // of static membership
+	// SessionTimeout is how long a member may be silent before its tasks go to others.
+	SessionTimeout time.Duration
+	// RebalanceTimeout is how long the coordinator waits for members to join a new generation.
+	RebalanceTimeout time.Duration
+	// Heartbeat is the time between signs of life, and so the time in which a rebalance is noticed.
+	Heartbeat time.Duration
+	Logger    *slog.Logger
+}
+
+// Classic is a member by the classic protocol.
+type Classic struct {
+	cfg     Config
+	handler Handler
+	rejoin  chan struct{}
+
+	memberID string                         // Run's own
+	current  atomic.Pointer[offsets.Member] // nil while there is no generation
+}
+
+var _ Membership = (*Classic)(nil)
+
+// NewClassic makes a member. Nothing is sent before Run.
+func NewClassic(cfg Config, h Handler) *Classic {
+	return &Classic{cfg: cfg, handler: h, rejoin: make(chan struct{}, 1)}
+}
+
+// Member implements Membership.
+func (c *Classic) Member() (offsets.Member, bool) {
+	if m := c.current.Load(); m != nil {
+		return *m, true
+	}
+	return offsets.Member{}, false
+}
+
+// Rejoin implements Membership.
+func (c *Classic) Rejoin() {
+	select {
+	case c.rejoin <- struct{}{}:
+	default: // asked for already
+	}
+}
+
+// Run implements Membership.
+func (c *Classic) Run(ctx context.Context) error {
+	for pause := time.Duration(0); ctx.Err() == nil; {
+		err := c.generation(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, errRejoin):
+			pause = 0
+			continue
+		}
+		var fatal *FatalError
+		if errors.As(err, &fatal) {
+			c.lose(err)
+			return err
+		}
+		pause = min(max(2*pause, 50*time.Millisecond), time.Second)
+		c.cfg.Logger.Warn("not a member of the group; trying again", "group", c.cfg.Group, "error", err, "in", pause)
+		sleep(ctx, pause)
+	}
+	return nil
+}
+
+// generation joins one generation and stays in it until it ends. The error says how: errRejoin, *FatalError, or something to be
+// tried again.
+func (c *Classic) generation(ctx context.Context) error {
+	select {
+	case <-c.rejoin: // this join says what Rejoin was called for
+	default:
+	}
+	c.handler.BeforeJoin(ctx)
+	joined, err := c.join(ctx)
+	if err != nil {
+		return c.refused(fmt.Errorf("join: %w", err))
+	}
+	data, err := c.sync(ctx, joined)
+	if err != nil {
+		return c.refused(fmt.Errorf("sync: %w", err))
+	}
+	c.current.Store(&offsets.Member{ID: c.memberID, InstanceID: &c.cfg.InstanceID, Generation: joined.Generation})
+	if err := c.handler.Assigned(data); err != nil {
+		return fmt.Errorf("take the assignment: %w", err)
+	}
+	return c.stay(ctx, joined.Generation)
+}
+
+// stay sends heartbeats until the generation ends.
+func (c *Classic) stay(ctx context.Context, generation int32) error {
+	beat := time.NewTicker(c.cfg.Heartbeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.rejoin:
+			return errRejoin
+		case <-beat.C:
+		}
+		err := c.heartbeat(ctx, generation)
+		if err == nil {
+			continue
+		}
+		if again := c.refused(fmt.Errorf("heartbeat: %w", err)); errors.Is(again, errRejoin) || !transient(err) {
+			return again
+		}
+		c.cfg.Logger.Warn("heartbeat failed", "group", c.cfg.Group, "error", err)
+	}
+}
+
+// transient errors of a heartbeat say nothing about the membership: the coordinator can't be reached, loads, or has moved.
+func transient(err error) bool {
+	var answer *kerr.Error
+	return !errors.As(err, &answer) || answer.Retriable
+}
+
+// refused turns what a coordinator answered into what to do about it.
+func (c *Classic) refused(err error) error {
+	switch {
+	case errors.Is(err, kerr.RebalanceInProgress):
+		return errRejoin
+	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.IllegalGeneration):
+		c.lose(err)
+		c.memberID = ""
+		return errRejoin
+	case errors.Is(err, kerr.MemberIDRequired):
+		return errRejoin
+	}
+	if advice := fatalAdvice(err); advice != "" {
+		return &FatalError{Group: c.cfg.Group, Err: err, Advice: advice}
+	}
+	return err
+}
+
+func fatalAdvice(err error) string {
+	switch {
+	case errors.Is(err, kerr.FencedInstanceID):
+		return "another process runs with the same identity: give each instance a state directory of its own, and never copy one"
+	case errors.Is(err, kerr.InconsistentGroupProtocol):
+		return "the group is used by other clients: choose another application id"
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
+		return "this user needs READ on the group"
+	case errors.Is(err, kerr.GroupMaxSizeReached):
+		return "the group has as many members as the broker's group.max.size allows"
+	case errors.Is(err, kerr.InvalidSessionTimeout):
+		return "the session timeout is outside of what the broker's group.min.session.timeout.ms and group.max.session.timeout.ms allow"
+	case errors.Is(err, kerr.InvalidGroupID):
+		return "the application id is no valid group id"
+	case errors.Is(err, kerr.SaslAuthenticationFailed):
+		return "check the user and password"
+	}
+	return ""
+}
+
+func (c *Classic) lose(cause error) {
+	if c.current.Swap(nil) != nil {
+		c.handler.Lost(cause)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
