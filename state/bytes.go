@@ -54,7 +54,8 @@ type KeyValueIterator interface {
 	Close() error
 }
 
-// WindowBytes is a window store of bytes, plain or timestamped. Windows are known by key and start time; times are in milliseconds.
+// WindowBytes is a window store of bytes, plain or timestamped. Windows are known by key and start time; times are in milliseconds and
+// not negative.
 //
 // Entries are hidden once their start is at or before the store's stream time (the largest start ever put) less the retention, and
 // removed by whole segments.

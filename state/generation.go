@@ -1,0 +1,308 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// ErrSealed says that a sealed generation is still waiting to be applied or dropped.
+var ErrSealed = errors.New("state: the sealed generation has not been applied or dropped")
+
+// bufferHeaders marks the format of a suppress buffer's changelog values, as Kafka Streams does.
+var bufferHeaders = []Header{{Key: "v", Value: []byte{3}}}
+
+// Generation is a sealed generation: the writes between two calls of Seal. It is valid until it is applied or dropped.
+type Generation struct {
+	db  *DB
+	rec ChangelogRecord
+	key []byte
+}
+
+// Seal closes the open generation and opens the next. There can be one sealed generation at a time (ErrSealed).
+func (db *DB) Seal() (*Generation, error) {
+	if db.pending.Load() {
+		return nil, ErrSealed
+	}
+	for _, s := range db.stores {
+		if err := s.impl.seal(); err != nil {
+			return nil, fmt.Errorf("store %q: %w", s.spec.Name, err)
+		}
+	}
+	for _, s := range db.stores {
+		s.sealedMeta = s.cur
+		if s.open.empty() {
+			continue
+		}
+		next := s.takeSpare()
+		s.sealed.Store(s.open)
+		s.open = next
+	}
+	db.pending.Store(true)
+	return &db.gen, nil
+}
+
+// takeSpare gives an empty overlay.
+func (s *store) takeSpare() *overlay {
+	o := s.spare
+	s.spare = nil
+	if o == nil || o.users > 0 {
+		return newOverlay()
+	}
+	o.reset()
+	return o
+}
+
+// Empty tells whether the generation has neither rows nor changelog records.
+func (g *Generation) Empty() bool {
+	for _, s := range g.db.stores {
+		if s.sealed.Load() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Bytes is the memory that the generation takes.
+func (g *Generation) Bytes() int64 {
+	var n int64
+	for _, s := range g.db.stores {
+		if o := s.sealed.Load(); o != nil {
+			n += o.size()
+		}
+	}
+	return n
+}
+
+// Changelog walks over the generation's changelog records: store by store, each in the order of its writes. The record is reused by
+// the next step. It may run beside reads and writes of the stores.
+func (g *Generation) Changelog() iter.Seq[*ChangelogRecord] {
+	return func(yield func(*ChangelogRecord) bool) {
+		for _, s := range g.db.stores {
+			o := s.sealed.Load()
+			if o == nil {
+				continue
+			}
+			for i := range o.log {
+				if r := &o.log[i]; !r.superseded {
+					g.fill(s, o, r)
+					if !yield(&g.rec) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+func (g *Generation) fill(s *store, o *overlay, r *logRecord) {
+	g.rec.Store = s.idx
+	g.rec.Timestamp = r.ts
+	g.rec.Headers = nil
+	if r.headers {
+		g.rec.Headers = bufferHeaders
+	}
+	if r.entry != 0 {
+		g.rec.Key = s.impl.changelogKey(o.entryKey(r.entry-1), &g.key)
+	} else {
+		g.rec.Key = o.buf[r.key : r.key+r.keyLen : r.key+r.keyLen]
+	}
+	g.rec.Value = nil
+	if r.valLen >= 0 {
+		end := r.val + uint32(r.valLen)
+		g.rec.Value = o.buf[r.val:end:end]
+	}
+}
+
+// Apply writes the generation to the base. offsets holds, by store, the next changelog offset after the generation's records; nil, or
+// NoOffset for a store, leaves what is there. meta replaces the task's bytes unless it is nil.
+//
+// On disk everything is one atomic batch, not synced. Apply may run on another goroutine than the task's. After an error the generation
+// is still sealed, and the state is to be closed and restored.
+func (g *Generation) Apply(offsets []int64, meta []byte) error {
+	db := g.db
+	if !db.pending.Load() {
+		return errors.New("state: no sealed generation to apply")
+	}
+	if offsets != nil && len(offsets) != len(db.stores) {
+		return fmt.Errorf("state: %d offsets for %d stores", len(offsets), len(db.stores))
+	}
+	for i, s := range db.stores {
+		if offsets != nil && offsets[i] != NoOffset {
+			s.sealedMeta.offset = offsets[i]
+		} else {
+			s.sealedMeta.offset = s.baseMeta.offset
+		}
+	}
+	if err := db.apply(db.stores, sealedOf, meta); err != nil {
+		return err
+	}
+	for _, s := range db.stores {
+		if o := s.sealed.Load(); o != nil {
+			s.spare = o
+			s.sealed.Store(nil)
+		}
+	}
+	db.pending.Store(false)
+	return nil
+}
+
+func sealedOf(s *store) (*overlay, *storeMeta) { return s.sealed.Load(), &s.sealedMeta }
+
+// apply writes overlays of some stores, and what is kept of these stores, to their bases.
+func (db *DB) apply(stores []*store, of func(*store) (*overlay, *storeMeta), meta []byte) error {
+	var batch *pebble.Batch
+	if db.pebble != nil {
+		batch = db.pebble.db.NewBatch()
+		defer batch.Close()
+	}
+	for _, s := range stores {
+		o, m := of(s)
+		if s.mem != nil {
+			s.applyMemory(o, m)
+		} else if err := s.applyBatch(batch, o, m); err != nil {
+			return db.pebble.wrap("apply store "+s.spec.Name, err)
+		}
+	}
+	if db.pebble != nil {
+		if err := db.commitBatch(batch, meta); err != nil {
+			return err
+		}
+	}
+	for _, s := range stores {
+		_, m := of(s)
+		s.baseMeta = *m
+		s.committed.Store(m.streamTime)
+	}
+	if meta != nil {
+		db.metaMu.Lock()
+		db.taskMeta = append(db.taskMeta[:0], meta...)
+		db.metaMu.Unlock()
+	}
+	return nil
+}
+
+func (db *DB) commitBatch(batch *pebble.Batch, meta []byte) error {
+	if meta != nil {
+		if err := batch.Set(metaKey(metaTagTask, ""), meta, nil); err != nil {
+			return db.pebble.wrap("apply state", err)
+		}
+	}
+	if batch.Empty() {
+		return nil
+	}
+	if err := batch.Commit(pebble.NoSync); err != nil {
+		return db.pebble.wrap("apply state", err)
+	}
+	return nil
+}
+
+// applyBatch adds a store's rows to the batch, in key order.
+func (s *store) applyBatch(batch *pebble.Batch, o *overlay, m *storeMeta) error {
+	if o != nil {
+		s.sortBuf = o.sorted(s.sortBuf)
+		for _, e := range s.sortBuf {
+			var err error
+			if val := o.value(o.entries[e].last - 1); val != nil {
+				err = batch.Set(o.entryKey(e), val, nil)
+			} else {
+				err = batch.Delete(o.entryKey(e), nil)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if lowers, uppers, ok := s.expired(m); ok {
+		for i := range lowers {
+			if err := batch.DeleteRange(lowers[i], uppers[i], nil); err != nil {
+				return err
+			}
+		}
+	}
+	if *m != s.baseMeta {
+		return batch.Set(storeMetaKey(nil, s.id), m.encode(nil), nil)
+	}
+	return nil
+}
+
+func (s *store) applyMemory(o *overlay, m *storeMeta) {
+	lowers, uppers, expired := s.expired(m)
+	if o == nil && !expired {
+		return
+	}
+	s.mem.update(func(om *orderedMap) {
+		if o != nil {
+			for e := range uint32(len(o.entries)) {
+				applyRow(om, o, e)
+			}
+		}
+		for i := range lowers {
+			om.deleteRange(lowers[i], uppers[i])
+		}
+	})
+}
+
+func applyRow(om *orderedMap, o *overlay, e uint32) {
+	key, val := o.entryKey(e), o.value(o.entries[e].last-1)
+	if val == nil {
+		om.delete(key)
+		return
+	}
+	row := make([]byte, 0, len(key)+len(val))
+	row = append(append(row, key...), val...)
+	om.set(row[:len(key):len(key)], row[len(key):])
+}
+
+const minExpired = math.MinInt64
+
+// expired gives the key ranges of the segments that have expired since the last time.
+func (s *store) expired(m *storeMeta) (lowers, uppers [2][]byte, ok bool) {
+	if !s.segmented() || m.streamTime < 0 {
+		return lowers, uppers, false
+	}
+	live := s.minLiveSegment(m.streamTime)
+	if live <= s.expiredTo {
+		return lowers, uppers, false
+	}
+	s.expiredTo = live
+	for i, class := range [2]byte{classByKey, classByTime} {
+		lowers[i] = appendPrefix(nil, s.id, class)
+		uppers[i] = appendOrdered(appendPrefix(nil, s.id, class), live)
+	}
+	return lowers, uppers, true
+}
+
+// Drop discards the sealed generation, if there is one, and the open one: the stores are back at what is committed. Apply must not be
+// running.
+func (db *DB) Drop() error {
+	for _, s := range db.stores {
+		if o := s.sealed.Load(); o != nil {
+			s.spare = o
+			s.sealed.Store(nil)
+		}
+		if !s.open.empty() {
+			s.discardOpen()
+		}
+		s.cur = s.baseMeta
+	}
+	db.pending.Store(false)
+	for _, s := range db.stores {
+		if err := s.impl.dropped(); err != nil {
+			return fmt.Errorf("store %q: %w", s.spec.Name, err)
+		}
+	}
+	return nil
+}
+
+// discardOpen empties the open generation. An iterator that still reads it keeps it.
+func (s *store) discardOpen() {
+	if s.open.users > 0 {
+		s.open = newOverlay()
+		return
+	}
+	s.open.reset()
+}

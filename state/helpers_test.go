@@ -1,0 +1,63 @@
+package state_test
+
+import (
+	"io"
+	"log/slog"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/tributary-io/tributary/state"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// backend opens a DB of one kind for a test.
+type backend struct {
+	name string
+	open func(t testing.TB, specs []state.Spec, opt state.Options) *state.DB
+}
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+var backends = []backend{
+	{"memory", func(t testing.TB, specs []state.Spec, opt state.Options) *state.DB {
+		opt.Log = quiet
+		db, err := state.OpenMemory(specs, opt)
+		must(t, err)
+		return db
+	}},
+	{"pebble", func(t testing.TB, specs []state.Spec, opt state.Options) *state.DB {
+		return openPebble(t, t.TempDir(), specs, opt)
+	}},
+}
+
+// openPebble opens a database with resources of its own, which are checked for leaks at the end of the test.
+func openPebble(t testing.TB, dir string, specs []state.Spec, opt state.Options) *state.DB {
+	t.Helper()
+	opt.Log = quiet
+	res := state.NewResources(state.ResourceOptions{CacheBytes: 8 << 20, MaxMemtableBytes: 1 << 20})
+	db, err := state.OpenPebble(dir, specs, res, opt)
+	if err != nil {
+		res.Close()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		if err := res.Close(); err != nil {
+			t.Errorf("close resources: %v", err)
+		}
+	})
+	return db
+}

@@ -1,0 +1,222 @@
+package state
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+)
+
+// keyValue is a plain or timestamped key-value store. Its rows are plain keys, its changelog keys are the user's keys.
+type keyValue struct {
+	access
+	noHooks
+	lru *lru
+}
+
+func (s *keyValue) rowKey(key []byte) []byte {
+	s.row = append(appendPrefix(s.row[:0], s.id, classPlain), key...)
+	return s.row
+}
+
+func (s *keyValue) changelogKey(row []byte, _ *[]byte) []byte { return row[prefixLen:] }
+
+// Get implements KeyValueBytes.
+func (s *keyValue) Get(key, dst []byte) (value []byte, ts int64, ok bool, err error) {
+	n := len(dst)
+	buf, ok, err := s.getRow(s.rowKey(key), dst)
+	if err != nil || !ok {
+		return dst, 0, false, err
+	}
+	if s.lru != nil && !s.readOnly {
+		s.lru.touch(key)
+	}
+	value, ts, err = s.cutHead(buf, n)
+	return value, ts, err == nil, err
+}
+
+// Put implements KeyValueBytes.
+func (s *keyValue) Put(key, value []byte, ts int64) error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	e, err := s.write(s.rowKey(key), s.head(ts), value)
+	if err != nil {
+		return err
+	}
+	if s.lru != nil {
+		if err := s.lru.put(s, key, value != nil); err != nil {
+			return err
+		}
+	}
+	s.logRow(e, s.headLen(), s.logTime(value, ts))
+	return nil
+}
+
+// PutIfAbsent implements KeyValueBytes.
+func (s *keyValue) PutIfAbsent(key, value []byte, ts int64, dst []byte) (old []byte, oldTS int64, ok bool, err error) {
+	if err := s.writable(); err != nil {
+		return dst, 0, false, err
+	}
+	old, oldTS, ok, err = s.Get(key, dst)
+	if err != nil || ok {
+		return old, oldTS, ok, err
+	}
+	return dst, 0, false, s.Put(key, value, ts)
+}
+
+// PutAll implements KeyValueBytes.
+func (s *keyValue) PutAll(entries []BytesEntry) error {
+	for i := range entries {
+		if err := s.Put(entries[i].Key, entries[i].Value, entries[i].Timestamp); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete implements KeyValueBytes.
+func (s *keyValue) Delete(key, dst []byte) (old []byte, oldTS int64, ok bool, err error) {
+	if err := s.writable(); err != nil {
+		return dst, 0, false, err
+	}
+	old, oldTS, ok, err = s.Get(key, dst)
+	if err != nil {
+		return dst, 0, false, err
+	}
+	return old, oldTS, ok, s.Put(key, nil, 0)
+}
+
+// Range implements KeyValueBytes.
+func (s *keyValue) Range(from, to []byte) (KeyValueIterator, error) { return s.scan(from, to, false) }
+
+// ReverseRange implements KeyValueBytes.
+func (s *keyValue) ReverseRange(from, to []byte) (KeyValueIterator, error) {
+	return s.scan(from, to, true)
+}
+
+func (s *keyValue) scan(from, to []byte, reverse bool) (KeyValueIterator, error) {
+	if from != nil && to != nil && bytes.Compare(from, to) > 0 {
+		return &keyValueIterator{}, nil
+	}
+	s.low = append(appendPrefix(s.low[:0], s.id, classPlain), from...)
+	if to == nil {
+		s.high = appendPrefix(s.high[:0], s.id, classPlain+1)
+	} else {
+		s.high = append(append(appendPrefix(s.high[:0], s.id, classPlain), to...), 0)
+	}
+	return s.iterate(reverse)
+}
+
+// Prefix implements KeyValueBytes.
+func (s *keyValue) Prefix(prefix []byte) (KeyValueIterator, error) {
+	s.low = append(appendPrefix(s.low[:0], s.id, classPlain), prefix...)
+	s.high, _ = successor(s.high[:0], s.low) // the prefix before it ends below 0xff
+	return s.iterate(false)
+}
+
+func (s *keyValue) iterate(reverse bool) (KeyValueIterator, error) {
+	it := &keyValueIterator{s: s, head: s.headLen()}
+	if err := it.c.init(s.store, s.readOnly); err != nil {
+		return nil, fmt.Errorf("store %q: %w", s.spec.Name, err)
+	}
+	it.c.reset(s.low, s.high, reverse, false)
+	return it, nil
+}
+
+// exactCount is up to how many entries a persistent store counts one by one.
+const exactCount = 10_000
+
+// ApproximateNumEntries implements KeyValueBytes. On disk, up to 10,000 entries are counted; beyond, the size of the files is divided by
+// what these entries took.
+func (s *keyValue) ApproximateNumEntries() (int64, error) {
+	it, err := s.Range(nil, nil)
+	if err != nil {
+		return 0, err
+	}
+	limit := int64(exactCount)
+	if s.mem != nil {
+		limit = math.MaxInt64
+	}
+	var n int64
+	var last []byte
+	for it.Next() {
+		if n++; n == limit {
+			last = append(last, it.Key()...)
+			break
+		}
+	}
+	if err := it.Close(); err != nil || last == nil {
+		return n, err
+	}
+	return s.extrapolate(n, last)
+}
+
+// extrapolate estimates the number of entries when the first n reach up to the key last.
+func (s *keyValue) extrapolate(n int64, last []byte) (int64, error) {
+	lower := appendPrefix(nil, s.id, classPlain)
+	counted, err := s.db.pebble.db.EstimateDiskUsage(lower, append(lower[:prefixLen:prefixLen], last...))
+	if err != nil {
+		return 0, s.db.pebble.wrap("estimate size", err)
+	}
+	all, err := s.db.pebble.db.EstimateDiskUsage(lower, appendPrefix(nil, s.id, classPlain+1))
+	if err != nil {
+		return 0, s.db.pebble.wrap("estimate size", err)
+	}
+	if counted == 0 {
+		return n, nil // not flushed yet
+	}
+	return int64(float64(n) * float64(all) / float64(counted)), nil
+}
+
+func (s *keyValue) restore(r *RestoreRecord) error {
+	_, err := s.write(s.rowKey(r.Key), s.head(r.Timestamp), r.Value)
+	if err == nil && s.lru != nil {
+		err = s.lru.put(s, r.Key, r.Value != nil)
+	}
+	return err
+}
+
+func (s *keyValue) dropped() error {
+	if s.spec.MaxEntries == 0 || s.readOnly {
+		return nil
+	}
+	s.lru = newLRU(s.spec.MaxEntries)
+	it, err := s.Range(nil, nil)
+	if err != nil {
+		return err
+	}
+	for it.Next() {
+		s.lru.touchNew(it.Key())
+	}
+	return it.Close()
+}
+
+// keyValueIterator implements KeyValueIterator. The zero value is empty.
+type keyValueIterator struct {
+	c    cursor
+	s    *keyValue
+	head int
+}
+
+func (it *keyValueIterator) Next() bool {
+	if it.s == nil || !it.c.next() {
+		return false
+	}
+	if len(it.c.val) < it.head {
+		return it.c.fail(fmt.Errorf("store %q: a stored value of %d bytes has no timestamp: %w", it.s.spec.Name, len(it.c.val), ErrCorruption))
+	}
+	return true
+}
+
+func (it *keyValueIterator) Key() []byte   { return it.c.key()[prefixLen:] }
+func (it *keyValueIterator) Value() []byte { return it.c.value()[it.head:] }
+
+func (it *keyValueIterator) Timestamp() int64 {
+	if it.head == 0 {
+		return 0
+	}
+	return getTS(it.c.value())
+}
+
+func (it *keyValueIterator) Err() error   { return it.c.err() }
+func (it *keyValueIterator) Close() error { return it.c.close() }

@@ -1,0 +1,192 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+)
+
+// ErrCorruption marks errors of a database whose files are damaged. What to do: set the directory aside, open an empty one and
+// restore it from the changelogs.
+var ErrCorruption = errors.New("state: database is corrupt")
+
+// ErrLocked marks errors of opening a database that is open already, in this process or another one.
+var ErrLocked = errors.New("state: database is in use")
+
+// pebbleBase is a task's Pebble database.
+type pebbleBase struct {
+	db  *pebble.DB
+	res *Resources
+	dir string
+}
+
+func openPebbleBase(dir string, res *Resources, log *slog.Logger) (*pebbleBase, error) {
+	memtable, err := res.acquire()
+	if err != nil {
+		return nil, err
+	}
+	db, err := pebble.Open(dir, pebbleOptions(res, memtable, log))
+	if err != nil {
+		res.release()
+		return nil, openError(dir, err)
+	}
+	return &pebbleBase{db: db, res: res, dir: dir}, nil
+}
+
+func pebbleOptions(res *Resources, memtable int64, log *slog.Logger) *pebble.Options {
+	o := &pebble.Options{
+		Cache:     res.cache,
+		FileCache: res.files,
+		Comparer:  comparer(),
+		// The changelog is the durable log. The WAL only keeps a killed process from losing more than the last batches, so it is
+		// never synced.
+		WALBytesPerSync:             0,
+		MemTableSize:                uint64(memtable),
+		MemTableStopWritesThreshold: 3,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       24,
+		FormatMajorVersion:          pebble.FormatNewest,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		Logger:                      pebbleLogger{log},
+	}
+	for i := range o.Levels {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+		o.Levels[i].BlockSize = 16 << 10
+	}
+	o.EnsureDefaults()
+	return o
+}
+
+func openError(dir string, err error) error {
+	switch {
+	case isCorruption(err):
+		return fmt.Errorf("open state in %s: %w: %w", dir, ErrCorruption, err)
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EACCES), strings.Contains(err.Error(), "lock held by current process"):
+		return fmt.Errorf("open state in %s: %w (another instance with the same state directory?): %w", dir, ErrLocked, err)
+	}
+	return fmt.Errorf("open state in %s: %w", dir, err)
+}
+
+func isCorruption(err error) bool { return pebble.IsCorruptionError(err) }
+
+// wrap marks errors of reading and writing that come from damaged files.
+func (b *pebbleBase) wrap(what string, err error) error {
+	if isCorruption(err) {
+		return fmt.Errorf("%s in %s: %w: %w", what, b.dir, ErrCorruption, err)
+	}
+	return fmt.Errorf("%s in %s: %w", what, b.dir, err)
+}
+
+func (b *pebbleBase) get(key, dst []byte) ([]byte, bool, error) {
+	val, closer, err := b.db.Get(key)
+	if err == pebble.ErrNotFound {
+		return dst, false, nil
+	}
+	if err != nil {
+		return dst, false, b.wrap("read state", err)
+	}
+	dst = append(dst, val...)
+	if err := closer.Close(); err != nil {
+		return dst, false, b.wrap("read state", err)
+	}
+	return dst, true, nil
+}
+
+func (b *pebbleBase) close() error {
+	err := b.db.Close()
+	b.res.release()
+	if err != nil {
+		return b.wrap("close state", err)
+	}
+	return nil
+}
+
+func (b *pebbleBase) cursor() (baseCursor, error) {
+	it, err := b.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
+	if err != nil {
+		return nil, b.wrap("scan state", err)
+	}
+	return &pebbleCursor{base: b, it: it}, nil
+}
+
+type pebbleCursor struct {
+	base    *pebbleBase
+	it      *pebble.Iterator
+	reverse bool
+	valErr  error
+}
+
+func (c *pebbleCursor) seek(lower, upper []byte, reverse, prefix bool) bool {
+	c.reverse = reverse
+	c.it.SetBounds(lower, upper)
+	switch {
+	case reverse:
+		return c.it.Last()
+	case prefix:
+		return c.it.SeekPrefixGE(lower)
+	}
+	return c.it.First()
+}
+
+func (c *pebbleCursor) next() bool {
+	if c.reverse {
+		return c.it.Prev()
+	}
+	return c.it.Next()
+}
+
+func (c *pebbleCursor) key() []byte { return c.it.Key() }
+
+func (c *pebbleCursor) value() []byte {
+	val, err := c.it.ValueAndErr()
+	if err != nil {
+		c.valErr = err
+	}
+	return val
+}
+
+func (c *pebbleCursor) err() error {
+	if c.it == nil {
+		return nil
+	}
+	if err := errors.Join(c.valErr, c.it.Error()); err != nil {
+		return c.base.wrap("scan state", err)
+	}
+	return nil
+}
+
+func (c *pebbleCursor) close() error {
+	if c.it == nil {
+		return nil
+	}
+	err := errors.Join(c.valErr, c.it.Close())
+	c.it = nil
+	if err != nil {
+		return c.base.wrap("scan state", err)
+	}
+	return nil
+}
+
+// pebbleLogger passes Pebble's own log on at debug level; what it calls fatal it also returns or panics with.
+type pebbleLogger struct{ log *slog.Logger }
+
+func (l pebbleLogger) Infof(format string, args ...any) {
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.log.Debug("pebble: " + fmt.Sprintf(format, args...))
+	}
+}
+
+func (l pebbleLogger) Errorf(format string, args ...any) {
+	l.log.Error("pebble: " + fmt.Sprintf(format, args...))
+}
+
+func (l pebbleLogger) Fatalf(format string, args ...any) {
+	l.log.Error("pebble: " + fmt.Sprintf(format, args...))
+	panic("pebble: " + fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,87 @@
+package state
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// ResourceOptions sets the memory that all stores of a process share.
+type ResourceOptions struct {
+	// CacheBytes is the block cache, which memtables are charged to as well. Default 256 MB.
+	CacheBytes int64
+	// MaxMemtableBytes and MinMemtableBytes bound the memtable of a task: it is MaxMemtableBytes until the open tasks'
+	// memtables would take more than half of the cache. Defaults 16 MB and 1 MB.
+	MaxMemtableBytes, MinMemtableBytes int64
+	// MaxOpenFiles bounds the open table files of all tasks. Default 4096.
+	MaxOpenFiles int
+}
+
+// Resources is what all the databases of a process share: one block cache and one cache of open files. Safe for concurrent use.
+type Resources struct {
+	opt   ResourceOptions
+	cache *pebble.Cache
+	files *pebble.FileCache
+
+	mu     sync.Mutex
+	open   int
+	closed bool
+}
+
+// NewResources makes the shared resources. Close them after the last DB.
+func NewResources(opt ResourceOptions) *Resources {
+	setDefault(&opt.CacheBytes, 256<<20)
+	setDefault(&opt.MaxMemtableBytes, 16<<20)
+	setDefault(&opt.MinMemtableBytes, 1<<20)
+	setDefault(&opt.MaxOpenFiles, 4096)
+	return &Resources{opt: opt, cache: pebble.NewCache(opt.CacheBytes), files: pebble.NewFileCache(4, opt.MaxOpenFiles)}
+}
+
+func setDefault[T int | int64](v *T, def T) {
+	if *v == 0 {
+		*v = def
+	}
+}
+
+// acquire counts a database in and gives the size of its memtable.
+func (r *Resources) acquire() (memtable int64, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return 0, errors.New("state: shared resources are closed")
+	}
+	r.open++
+	// A database can hold two memtables at a time, one being flushed.
+	share := r.opt.CacheBytes / 2 / int64(2*r.open)
+	return min(max(share, r.opt.MinMemtableBytes), r.opt.MaxMemtableBytes), nil
+}
+
+func (r *Resources) release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open--
+}
+
+// OpenDatabases is the number of databases open.
+func (r *Resources) OpenDatabases() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.open
+}
+
+// Close releases the caches. It fails, and releases nothing, while databases are open.
+func (r *Resources) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	if r.open > 0 {
+		return errors.New("state: shared resources closed while databases are open")
+	}
+	r.closed = true
+	r.files.Unref()
+	r.cache.Unref()
+	return nil
+}
