@@ -213,3 +213,8 @@ func (t *Task) nowMs() int64 { return t.cfg.Clock().UnixMilli() }
 func (t *Task) resetContext(timestamp int64) {
 	t.context = processors.Context{Context: state.Context{Timestamp: timestamp, Offset: -1, Partition: -1}}
 }
+
+// Current is the input record being processed: its topic and partition, and its offset. In a punctuation the topic is empty.
+func (t *Task) Current() (TopicPartition, int64) {
+	return TopicPartition{t.context.Topic, t.context.Partition}, t.context.Offset
+}
