@@ -7,34 +7,42 @@ import (
 	"github.com/tributary-io/tributary/serde"
 )
 
-// nils knows whether T can hold a null as nil. Made once a node, it costs a branch a record.
-type nils[T any] = serde.Codec[T]
+// nils knows how a Go type stands to null. Made once a node, it costs a branch a record.
+type nils[T any] struct{ codec serde.Codec[T] }
 
-func nilsOf[T any]() nils[T] { return serde.NewCodec[T](nil) }
+func nilsOf[T any]() nils[T] { return nils[T]{serde.NewCodec[T](nil)} }
 
-// NullError says that a function that takes the key and the value can't be called since one of them is null and its Go type can't
-// hold a null.
+// isNil reports whether v stands for null.
+func (n nils[T]) isNil(v T) bool { return n.codec.IsNil(v) }
+
+// missing reports whether a null bit says that there is no value to call a function with: a nil of a nullable type is one.
+func (n nils[T]) missing(null bool) bool { return null && !n.codec.Nullable() }
+
+// arguments checks that a function of key and value can be called.
+type arguments[K, V any] struct {
+	key   nils[K]
+	value nils[V]
+}
+
+func argumentsOf[K, V any]() arguments[K, V] { return arguments[K, V]{nilsOf[K](), nilsOf[V]()} }
+
+func (a *arguments[K, V]) check(keyNull, valueNull bool) error {
+	if a.key.missing(keyNull) {
+		return &NullError{What: "key", Type: reflect.TypeFor[K]().String()}
+	}
+	if a.value.missing(valueNull) {
+		return &NullError{What: "value", Type: reflect.TypeFor[V]().String()}
+	}
+	return nil
+}
+
+// NullError says that a function of key and value can't be called, since one of them is null and its Go type can't hold a null.
 type NullError struct {
 	What string // "key" or "value"
 	Type string // the Go type
 }
 
 func (e *NullError) Error() string {
-	return fmt.Sprintf("the record's %s is null, and %s can't hold a null: use *%s, or for the updates of a table topology.Changes",
-		e.What, e.Type, e.Type)
-}
-
-func nullError[T any](what string) error {
-	return &NullError{What: what, Type: reflect.TypeFor[T]().String()}
-}
-
-// argumentsOf checks that a function of key and value can be called for r: a null is passed on only where the Go type holds it.
-func missingArgument[K, V any](r *Record[K, V], keys nils[K], values nils[V]) error {
-	if r.KeyNull && !keys.Nullable() {
-		return nullError[K]("key")
-	}
-	if r.ValueNull && !values.Nullable() {
-		return nullError[V]("value")
-	}
-	return nil
+	return fmt.Sprintf("the record's %s is null, which %s can't hold: declare *%[2]s, or read the updates of a table through topology.Changes",
+		e.What, e.Type)
 }

@@ -1,46 +1,172 @@
 package processors
 
-import "github.com/tributary-io/tributary/serde"
+import (
+	"fmt"
+
+	"github.com/tributary-io/tributary/serde"
+)
 
 // Partitioner chooses the partition of a record for a topic with so many partitions; a negative answer leaves it to the key.
 type Partitioner[K, V any] func(topic string, r *Record[K, V], partitions int32) (int32, error)
 
-// TopicSink writes to a topic. It is a Supplier.
+// TopicSink writes to a topic, with each record's time and headers. It is a Supplier.
+//
+// A key or value that can't be encoded goes to the production-error handler; an error of TopicOf or Partitioner to the
+// processing-error handler.
 type TopicSink[K, V any] struct {
-	// Topic is the topic's full name; TopicOf, if set, chooses one for each record instead.
+	// Topic is the topic's full name. TopicOf, if set, chooses one for each record instead.
 	Topic   string
 	TopicOf func(r *Record[K, V]) (string, error)
 	Key     serde.Serde[K]
 	Value   serde.Serde[V]
 	// Partitioner, if set, chooses the partition; else the key does, as Kafka's default partitioner chooses.
 	Partitioner Partitioner[K, V]
-	// PartitionKey, if set, gives the bytes that choose the partition in place of the whole key: Kafka Streams sends all windows
-	// of a key to the key's partition.
+	// PartitionKey, if set, gives the bytes that choose the partition in place of the whole key: all windows of a key go where the
+	// key itself would.
 	PartitionKey func(dst []byte, key K) ([]byte, error)
+	// Coordinates adds the header with the source's coordinates (see Coordinates) to records that don't carry it yet. Set it on a
+	// repartition topic on the way to a lake sink.
+	Coordinates bool
 }
 
 // New implements Supplier.
 func (s TopicSink[K, V]) New(rt Runtime, children []Child) (Instance, error) {
-	return Instance{}, errUnbuilt
+	if len(children) > 0 {
+		return Instance{}, fmt.Errorf("internal: sink %s has children", rt.NodeName())
+	}
+	n := &topicSink[K, V]{TopicSink: s, rt: rt}
+	if s.TopicOf == nil {
+		n.bound = n.bind(s.Topic)
+	} else {
+		n.byTopic = map[string]*boundTopic[K, V]{}
+	}
+	return Instance{Next: Guard(rt, n.process)}, nil
 }
 
-// LakeForward writes to the internal topic before a lake sink. Each record carries, in one header, the coordinates of the source
-// record that it came from. It is a Supplier.
-type LakeForward[K, V any] struct {
-	Topic string // full name
-	Key   serde.Serde[K]
-	Value serde.Serde[V]
+// topicSink is a TopicSink of one task.
+type topicSink[K, V any] struct {
+	TopicSink[K, V]
+	rt      Runtime
+	bound   *boundTopic[K, V]            // of a fixed topic
+	byTopic map[string]*boundTopic[K, V] // of the topics that TopicOf has chosen
+
+	key, value, hashed, coordinates []byte
+	headers                         []Header
 }
 
-// New implements Supplier.
-func (s LakeForward[K, V]) New(rt Runtime, children []Child) (Instance, error) {
-	return Instance{}, errUnbuilt
+// boundTopic holds a topic's serdes.
+type boundTopic[K, V any] struct {
+	topic  string
+	keys   serde.Codec[K]
+	values serde.Codec[V]
 }
 
-// LakeSink hands records to the lake sink of its node (Runtime.Lake). It is a Supplier.
-type LakeSink[K, V any] struct{}
+func (n *topicSink[K, V]) bind(topic string) *boundTopic[K, V] {
+	return &boundTopic[K, V]{
+		topic:  topic,
+		keys:   serde.NewCodec(serde.Bind(n.Key, topic, true)),
+		values: serde.NewCodec(serde.Bind(n.Value, topic, false)),
+	}
+}
 
-// New implements Supplier.
-func (LakeSink[K, V]) New(rt Runtime, children []Child) (Instance, error) {
-	return Instance{}, errUnbuilt
+func (n *topicSink[K, V]) process(r *Record[K, V]) error {
+	to, err := n.topicOf(r)
+	if err != nil {
+		return err
+	}
+	key, value, err := n.encode(to, r)
+	if err != nil {
+		if serde.Retriable(err) {
+			return fatal(err)
+		}
+		return fatal(n.rt.SerializationFailed(to.topic, err))
+	}
+	partition, err := n.partition(to.topic, r)
+	if err != nil {
+		return err
+	}
+	headers := r.Headers
+	if n.Coordinates {
+		headers = n.withCoordinates(headers)
+	}
+	return fatal(n.rt.Produce(to.topic, partition, key, value, r.Timestamp, headers))
+}
+
+func (n *topicSink[K, V]) topicOf(r *Record[K, V]) (*boundTopic[K, V], error) {
+	if n.TopicOf == nil {
+		return n.bound, nil
+	}
+	topic, err := n.TopicOf(r)
+	if err != nil {
+		return nil, err
+	}
+	if topic == "" {
+		return nil, fmt.Errorf("the topic chosen for the record is empty")
+	}
+	b, ok := n.byTopic[topic]
+	if !ok {
+		b = n.bind(topic)
+		n.byTopic[topic] = b
+	}
+	return b, nil
+}
+
+// encode gives the bytes of key and value, in the sink's buffers; nil is null.
+func (n *topicSink[K, V]) encode(to *boundTopic[K, V], r *Record[K, V]) (key, value []byte, err error) {
+	if n.key, err = encode(&key, to.keys, n.key, r.Key, r.KeyNull); err != nil {
+		return nil, nil, &SerializationError{What: "key", Topic: to.topic, Err: err}
+	}
+	if n.value, err = encode(&value, to.values, n.value, r.Value, r.ValueNull); err != nil {
+		return nil, nil, &SerializationError{What: "value", Topic: to.topic, Err: err}
+	}
+	return key, value, nil
+}
+
+// encode sets out to the encoding of v, nil for a null, and returns the buffer to be used next.
+func encode[T any](out *[]byte, c serde.Codec[T], buf []byte, v T, null bool) (_ []byte, err error) {
+	defer recovered(&err)
+	b, null, err := c.Encode(buf[:0], v, null)
+	if err != nil {
+		return buf, err
+	}
+	if null {
+		*out = nil
+		return buf, nil
+	}
+	*out = filled(b)
+	return b, nil
+}
+
+func (n *topicSink[K, V]) partition(topic string, r *Record[K, V]) (int32, error) {
+	if n.Partitioner == nil && (n.PartitionKey == nil || r.KeyNull) {
+		return -1, nil
+	}
+	count, err := n.rt.Partitions(topic)
+	if err != nil {
+		return 0, fatal(err)
+	}
+	if n.Partitioner != nil {
+		p, err := n.Partitioner(topic, r, count)
+		if err != nil {
+			return 0, err
+		}
+		if p >= count {
+			return 0, fmt.Errorf("the partitioner chose partition %d of topic %s, which has %d", p, topic, count)
+		}
+		return max(p, -1), nil
+	}
+	if n.hashed, err = n.PartitionKey(n.hashed[:0], r.Key); err != nil {
+		return 0, err
+	}
+	return PartitionOf(n.hashed, count), nil
+}
+
+// withCoordinates gives the headers with the source's coordinates behind them, in the sink's buffers.
+func (n *topicSink[K, V]) withCoordinates(headers []Header) []Header {
+	if _, ok := findCoordinates(headers); ok {
+		return headers
+	}
+	n.coordinates = CoordinatesOf(n.rt.Context()).Append(n.coordinates[:0])
+	n.headers = append(append(n.headers[:0], headers...), Header{Key: CoordinatesHeader, Value: n.coordinates})
+	return n.headers
 }

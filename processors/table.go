@@ -14,11 +14,17 @@ type Table[K, V any] interface {
 	View() ViewSupplier[K, V]
 }
 
+// VersionedSemantics is implemented by nodes that treat out-of-order updates of versioned tables specially (KIP-914): the topology
+// tells them at Build whether the table they read is versioned.
+type VersionedSemantics interface {
+	UseVersionedSemantics(bool)
+}
+
 // ViewSupplier opens the rows of a table for one node of one task.
 type ViewSupplier[K, V any] interface {
 	// StoreNames are the stores that have to be connected to the node that reads the view.
 	StoreNames() []string
-	// Open is called from the reading node's Init: the stores are open by then.
+	// Open is called from the reading node's Init: the stores are open by then. The view belongs to that node.
 	Open(rt Runtime) (View[K, V], error)
 }
 
@@ -37,4 +43,49 @@ type View[K, V any] interface {
 	GetAsOf(key K, asOf int64) (Row[V], error)
 	// Versioned reports whether the view keeps versions (KIP-889).
 	Versioned() bool
+}
+
+// oldValues is the switch that Table.EnableOldValues turns. It is set at Build and read by tasks.
+type oldValues struct{ send bool }
+
+// enable turns the switch for a table that has a store of its own, or else where its parents can send old values.
+func (o *oldValues) enable(own, force bool, parents ...func(force bool) bool) bool {
+	if o.send {
+		return true
+	}
+	if !own {
+		for _, enable := range parents {
+			if !enable(force) {
+				return false
+			}
+		}
+	}
+	o.send = true
+	return true
+}
+
+// updates sends the updates of a table.
+type updates[K, V any] struct {
+	next Next[K, Change[V]]
+	old  bool // send old values
+	out  Record[K, Change[V]]
+}
+
+func newUpdates[K, V any](children []Child, old bool) (*updates[K, V], error) {
+	next, err := Fan[K, Change[V]](children)
+	return &updates[K, V]{next: next, old: old}, err
+}
+
+// send sends an update that r has caused. c.Old goes along only if someone wants old values.
+func send[K, In, V any](u *updates[K, V], r *Record[K, In], c Change[V], ts int64) error {
+	return u.send(r.Key, c, ts, r.Headers)
+}
+
+func (u *updates[K, V]) send(key K, c Change[V], ts int64, headers []Header) error {
+	if !u.old && !c.OldNull {
+		var none V
+		c.Old, c.OldNull = none, true
+	}
+	u.out = Record[K, Change[V]]{Key: key, Value: c, Timestamp: ts, Headers: headers}
+	return u.next(&u.out)
 }

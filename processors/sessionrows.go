@@ -1,0 +1,119 @@
+package processors
+
+import (
+	"slices"
+
+	"github.com/tributary-io/tributary/state"
+)
+
+// sessionRows is rows for a session store.
+type sessionRows[K, V any] struct {
+	coder[K, V]
+	bytes     state.SessionBytes
+	retention int64 // ms
+}
+
+func openSessionRows[K, V any](rt Runtime, s Store[K, V]) (*sessionRows[K, V], error) {
+	spec, err := specOf(rt, s.Name)
+	if err != nil {
+		return nil, fatal(err)
+	}
+	t := &sessionRows[K, V]{coder: newCoder(rt, s, spec), retention: spec.RetentionMs}
+	t.bytes, err = rt.Stores().SessionBytes(s.Name)
+	return t, fatal(err)
+}
+
+// session is a session in the store.
+type session[V any] struct {
+	window Window
+	value  agg[V]
+	again  []byte // the value's bytes, where it may be changed in place
+}
+
+// findAll appends to dst the sessions of key, which set and remove then mean, that end at or after earliestEnd and start at or before
+// latestStart.
+func (t *sessionRows[K, V]) findAll(dst []session[V], key K, earliestEnd, latestStart int64) (_ []session[V], err error) {
+	if err := t.encodeKey(key); err != nil {
+		return dst, err
+	}
+	it, err := t.bytes.Find(t.key, earliestEnd, latestStart, state.Forward)
+	if err != nil {
+		return dst, t.failed("find", err)
+	}
+	defer func() {
+		if closed := it.Close(); err == nil {
+			err = fatal(closed)
+		}
+	}()
+	for it.Next() {
+		row, err := t.decodeShared(it.Value(), NoTimestamp)
+		if err != nil {
+			return dst, err
+		}
+		s := session[V]{window: Window{Start: it.Start(), End: it.End()}, value: agg[V]{row.Value, row.Null}}
+		if t.mutable {
+			s.again = slices.Clone(t.last)
+		}
+		dst = append(dst, s)
+	}
+	return dst, nil
+}
+
+// before is a session's value once more, where merging may have changed it in place.
+func (t *sessionRows[K, V]) before(s *session[V]) (agg[V], error) {
+	if s.again == nil {
+		return s.value, nil
+	}
+	row, err := t.decodeShared(s.again, NoTimestamp)
+	return agg[V]{row.Value, row.Null}, err
+}
+
+// set writes a session of the key last found; what is too old to be kept is counted.
+func (t *sessionRows[K, V]) set(w Window, a agg[V]) error {
+	data, err := t.encodeValue(a.value, a.null)
+	if err != nil {
+		return err
+	}
+	expired, err := t.bytes.Put(t.key, data, w.Start, w.End)
+	if err != nil {
+		return t.failed("put", err)
+	}
+	if expired {
+		t.rt.Dropped(DroppedExpired)
+	}
+	return nil
+}
+
+func (t *sessionRows[K, V]) remove(w Window) error {
+	if err := t.bytes.Remove(t.key, w.Start, w.End); err != nil {
+		return t.failed("remove", err)
+	}
+	return nil
+}
+
+// sessionView is the View of a session store. A row's time is its session's end.
+type sessionView[K, V any] struct{ store Store[K, V] }
+
+// StoreNames implements ViewSupplier.
+func (s sessionView[K, V]) StoreNames() []string { return []string{s.store.Name} }
+
+// Open implements ViewSupplier.
+func (s sessionView[K, V]) Open(rt Runtime) (View[Windowed[K], V], error) {
+	t, err := openSessionRows(rt, s.store)
+	if err != nil {
+		return nil, err
+	}
+	return unversioned[Windowed[K], V](func(key Windowed[K]) (Row[V], error) {
+		if err := t.encodeKey(key.Key); err != nil {
+			return noRow[V](), err
+		}
+		data, ok, err := t.bytes.Get(t.key, key.Window.Start, key.Window.End, t.dst())
+		if err != nil {
+			return noRow[V](), t.failed("get", err)
+		}
+		if !ok {
+			return noRow[V](), nil
+		}
+		return t.decodeGot(data, key.Window.End)
+	}), nil
+}
