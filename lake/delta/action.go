@@ -26,7 +26,8 @@ type Metadata struct {
 	Configuration    map[string]string // table properties; "delta." keys are the protocol's, others the users'
 	CreatedTime      int64             // ms; 0 if unknown
 	hasName, hasDesc bool              // an empty string was written, which is not the same bytes as none
-	schemaText       string            // as read, so that what isn't changed is written back byte-equal
+	schemaText       string            // as read, so that what isn't changed is written back byte-equal…
+	schemaRead       *StructType       // …which holds as long as Schema is this one
 	extra            extraKeys
 }
 
@@ -144,6 +145,5 @@ func (m *Metadata) Clone() *Metadata {
 func (m *Metadata) WithSchema(s *StructType) *Metadata {
 	c := m.Clone()
 	c.Schema = s
-	c.schemaText = ""
 	return c
 }

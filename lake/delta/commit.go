@@ -1,15 +1,20 @@
 package delta
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 )
 
 // Commit is what one call of Table.Commit lands, all at once or not at all.
 type Commit struct {
-	// Add lists data files that are in the store, written with Create and not yet synced: Commit syncs them together.
+	// Add lists data files that are in the store, written with Create and not yet synced: Commit syncs them together. Their
+	// dataChange is true whatever they say: this is an append.
 	Add []Add
-	// Moves is the progress that the files contain.
+	// Moves is the progress that the files contain, at most one of each application id.
 	Moves []Move
 	// Metadata is asked for the metadata that the table shall have, given what it has: at first with the newest version's, and
 	// again after each lost race that changed it. It returns current itself, or an equal value, for no change; an error (say,
@@ -18,7 +23,8 @@ type Commit struct {
 	Metadata func(current *Metadata) (*Metadata, error)
 	// Operation is the commitInfo's operation; "" means STREAMING UPDATE.
 	Operation string
-	// OperationParameters, OperationMetrics and UserMetadata go to the commitInfo as they are.
+	// OperationParameters, OperationMetrics and UserMetadata go to the commitInfo as they are. The usual metrics (files, rows,
+	// bytes) are filled in where they are absent.
 	OperationParameters map[string]string
 	OperationMetrics    map[string]string
 	UserMetadata        string
@@ -37,7 +43,7 @@ type Move struct {
 // Landed tells how a commit went.
 type Landed struct {
 	Version  int64
-	Attempts int // versions tried; 1 if no race was lost
+	Attempts int // versions tried: 1 if no race was lost, 0 if there was nothing to commit (Version is then the newest)
 	Bytes    int // of the log entry
 	// Recovered says that the reply of a put was lost, or that it failed in doubt, and that reading back settled it.
 	Recovered bool
@@ -45,56 +51,232 @@ type Landed struct {
 	MetadataChanged bool
 }
 
-// FencedError says that the table's progress isn't what the commit starts from: another writer has moved it. Nothing landed.
-type FencedError struct {
-	Table   string
-	AppID   string
-	Version int64 // the table version that says so
-	Want    Progress
-	Got     Progress
-}
+const (
+	defaultOperation = "STREAMING UPDATE"
+	// maxEntry bounds a log entry, which is held in memory by every reader.
+	maxEntry = 256 << 20
+)
 
-// Progress is a version of an application id, or none.
-type Progress struct {
-	Version int64
-	None    bool
-}
-
-func (p Progress) String() string {
-	if p.None {
-		return "none"
+// Commit lands c on the newest version, by compare-and-set: the version that it lands on shows, for each move's application id,
+// exactly the progress that the move starts from. Lost races are retried until ctx ends. The errors:
+//
+//   - *FencedError: another writer has moved one of the application ids.
+//   - *UnsupportedError: the table's protocol or constraints forbid this package to write it (perhaps only now).
+//   - *MetadataChangedError, or what c.Metadata returned.
+//   - *UndecidedError: see there. Only then may something have landed.
+//   - any other: nothing landed, and the same call may be made again.
+//
+// Data files are never deleted by Commit. Those of a commit that did not land are orphans.
+func (t *Table) Commit(ctx context.Context, c Commit) (Landed, error) {
+	if err := c.check(); err != nil {
+		return Landed{}, t.wrap(err)
 	}
-	return itoa(p.Version)
+	if err := t.syncFiles(ctx, c.Add); err != nil {
+		return Landed{}, t.wrap(err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, err := t.confirm(ctx); err != nil {
+		return Landed{}, err
+	}
+	a := &attempt{table: t, commit: &c, base: t.head.Metadata, txnID: t.opts.NewID()}
+	for {
+		landed, again, err := a.try(ctx)
+		if err != nil || !again {
+			return landed, err
+		}
+		if err := t.backOff(ctx, a.lost); err != nil {
+			return Landed{}, t.wrap(fmt.Errorf("commit given up after %d lost races, nothing landed: %w", a.lost, err))
+		}
+	}
 }
 
-func (e *FencedError) Error() string {
-	return fmt.Sprintf("table %s: at version %d the progress of %q is %s, but this commit starts from %s: another writer has moved it; "+
-		"drop the batch, read the progress and go on from there", e.Table, e.Version, e.AppID, e.Got, e.Want)
+// check finds what can't be right whatever the table says.
+func (c *Commit) check() error {
+	ids := make(map[string]bool, len(c.Moves))
+	for _, m := range c.Moves {
+		if m.AppID == "" || ids[m.AppID] {
+			return fmt.Errorf("commit: application id %q is empty or moved twice", m.AppID)
+		}
+		ids[m.AppID] = true
+	}
+	paths := make(map[string]bool, len(c.Add))
+	for i := range c.Add {
+		if p := c.Add[i].Path; p == "" || paths[p] {
+			return fmt.Errorf("commit: data file %q is empty or added twice", p)
+		}
+		paths[c.Add[i].Path] = true
+	}
+	return nil
 }
 
-// MetadataChangedError says that another writer changed the table's metadata and that the commit brought no function to
-// answer it. Nothing landed.
-type MetadataChangedError struct {
-	Table   string
-	Version int64 // that changed it
+func (t *Table) syncFiles(ctx context.Context, adds []Add) error {
+	if len(adds) == 0 {
+		return nil
+	}
+	names := make([]string, len(adds))
+	for i := range adds {
+		name, err := adds[i].Name()
+		if err != nil {
+			return err
+		}
+		names[i] = name
+	}
+	return t.store.Sync(ctx, names...)
 }
 
-func (e *MetadataChangedError) Error() string {
-	return fmt.Sprintf("table %s: version %d changed the table's metadata while this commit was made; check that the data still fits and commit again", e.Table, e.Version)
+// attempt is one call of Commit on its way. Table.mu is held.
+type attempt struct {
+	table  *Table
+	commit *Commit
+	base   *Metadata // of the head when Commit was called
+	txnID  string
+	tries  int // versions tried
+	lost   int // races lost in a row
+
+	asked  *Metadata // what Commit.Metadata was last asked about
+	wanted *Metadata // what it answered
 }
 
-// UndecidedError says that the commit may or may not have landed: the store failed in doubt until the context ended. The data
-// files must stay. Reading the table's progress later tells what became of it; committing the same moves again is safe, since
-// one of the two will be fenced.
-type UndecidedError struct {
-	Table   string
-	Version int64 // that was tried
-	TxnID   string
-	Err     error
+// try tries to land on the version after the head. again says that the head moved meanwhile.
+func (a *attempt) try(ctx context.Context) (landed Landed, again bool, err error) {
+	t, head := a.table, a.table.head
+	if err := head.CheckWrite(); err != nil {
+		return landed, false, err
+	}
+	if fenced := a.fenced(head); fenced != nil {
+		// The head may be older than what the caller has read through another Table.
+		newest, err := t.refresh(ctx)
+		if err != nil || newest != head {
+			return landed, err == nil, err
+		}
+		return landed, false, fenced
+	}
+	if err := a.askMetadata(head); err != nil {
+		return landed, false, t.wrap(err)
+	}
+	changed := a.wanted != head.Metadata && !a.wanted.Equal(head.Metadata)
+	if len(a.commit.Add) == 0 && len(a.commit.Moves) == 0 && !changed {
+		return Landed{Version: head.Version}, false, nil
+	}
+	if err := a.checkFiles(); err != nil {
+		return landed, false, t.wrap(err)
+	}
+	entry, err := a.entry(head, changed)
+	if err != nil {
+		return landed, false, t.wrap(err)
+	}
+	a.tries++
+	out, err := t.put(ctx, head.Version+1, entry, a.txnID)
+	if err != nil {
+		return landed, false, err
+	}
+	if out.winner != nil {
+		a.lost++
+		return landed, true, a.readWinners(ctx, out.winner)
+	}
+	if _, err := t.advance(entry); err != nil {
+		return landed, false, fmt.Errorf("version %d has landed: %w", head.Version+1, err)
+	}
+	t.maintain.committed(t.head, a.txnID)
+	return Landed{t.head.Version, a.tries, len(entry), out.recovered, changed}, false, nil
 }
 
-func (e *UndecidedError) Error() string {
-	return fmt.Sprintf("table %s: it is not known whether version %d (txnId %s) was written: %v; read the table's progress before going on", e.Table, e.Version, e.TxnID, e.Err)
+// fenced compares the moves with a version's progress.
+func (a *attempt) fenced(head *Head) error {
+	for _, m := range a.commit.Moves {
+		want := Progress{Version: m.From, None: m.First}
+		if got := head.progress(m.AppID); got != want && !(got.None && want.None) {
+			return &FencedError{head.table, m.AppID, head.Version, want, got}
+		}
+	}
+	return nil
 }
 
-func (e *UndecidedError) Unwrap() error { return e.Err }
+// askMetadata finds the metadata to land with.
+func (a *attempt) askMetadata(head *Head) (err error) {
+	if a.asked == head.Metadata {
+		return nil
+	}
+	if a.commit.Metadata == nil {
+		if head.Metadata != a.base && !head.Metadata.Equal(a.base) {
+			return &MetadataChangedError{head.table, head.Version}
+		}
+		a.asked, a.wanted = head.Metadata, head.Metadata
+		return nil
+	}
+	if a.wanted, err = a.commit.Metadata(head.Metadata); err != nil {
+		return err
+	}
+	a.asked = head.Metadata
+	if a.wanted != head.Metadata {
+		return checkMetadata(head, a.wanted)
+	}
+	return nil
+}
+
+// checkMetadata refuses changes that a sink can't make in place.
+func checkMetadata(head *Head, m *Metadata) error {
+	old := head.Metadata
+	switch {
+	case m.ID != old.ID:
+		return fmt.Errorf("the table's id can't change (from %s to %s)", old.ID, m.ID)
+	case !slices.Equal(m.PartitionColumns, old.PartitionColumns):
+		return fmt.Errorf("the partition columns can't change in place (from %v to %v); land the stream in a new table", old.PartitionColumns, m.PartitionColumns)
+	case m.Configuration[propICT] != old.Configuration[propICT]:
+		return fmt.Errorf("%s can only be set when a table is created", propICT)
+	}
+	if lacking := head.Protocol.lacking(m); len(lacking) > 0 {
+		return &UnsupportedError{head.table, "write", lacking,
+			"which the table's protocol doesn't have, and it is never upgraded silently: upgrade it with an engine of yours, or land the stream in a new table"}
+	}
+	return checkNames("", m.Schema)
+}
+
+// entry builds the log entry for the version after head.
+func (a *attempt) entry(head *Head, changed bool) ([]byte, error) {
+	now := a.table.opts.Now().UnixMilli()
+	var w entryWriter
+	info := a.info(head, now)
+	if head.Metadata.Configuration[propICT] == "true" {
+		info.InCommitTimestamp = max(now, head.InCommitTimestamp+1)
+	}
+	w.commitInfo(info)
+	if changed {
+		w.metadata(a.wanted)
+	}
+	for _, m := range a.commit.Moves {
+		w.txn(Txn{m.AppID, m.To, now})
+	}
+	for i := range a.commit.Add {
+		add := a.commit.Add[i]
+		add.DataChange = true
+		w.add(&add)
+	}
+	if w.err == nil && len(w.buf) > maxEntry {
+		return nil, fmt.Errorf("the log entry would have %d bytes, more than %d: commit fewer files at once", len(w.buf), maxEntry)
+	}
+	return w.buf, w.err
+}
+
+func (a *attempt) info(head *Head, now int64) *CommitInfo {
+	c := a.commit
+	info := &CommitInfo{
+		Timestamp: now, Operation: c.Operation, OperationParameters: c.OperationParameters, IsBlindAppend: true,
+		EngineInfo: a.table.opts.Engine, TxnID: a.txnID, ReadVersion: head.Version, UserMetadata: c.UserMetadata, Extra: c.Info,
+	}
+	if info.Operation == "" {
+		info.Operation = defaultOperation
+	}
+	var rows, bytes int64
+	for i := range c.Add {
+		n, _ := c.Add[i].NumRecords()
+		rows += n
+		bytes += c.Add[i].Size
+	}
+	info.OperationMetrics = map[string]string{
+		"numAddedFiles": strconv.Itoa(len(c.Add)), "numRemovedFiles": "0", "numOutputRows": itoa(rows), "numOutputBytes": itoa(bytes),
+	}
+	maps.Copy(info.OperationMetrics, c.OperationMetrics)
+	return info
+}

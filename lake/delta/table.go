@@ -18,12 +18,14 @@ import (
 type Table struct {
 	store object.Store
 	opts  Options
+	sleep func(context.Context, time.Duration) error // between tries
 
 	mu    sync.Mutex // held over commits and refreshes
 	state state
 	head  *Head // guarded by headMu too, so that Head never waits for a commit
 
 	headMu   sync.RWMutex
+	damaged  []string // checkpoints that turned out so; guarded by headMu
 	maintain maintenance
 }
 
@@ -74,11 +76,15 @@ var (
 // the newest good checkpoint without its file list. It is an error if the protocol forbids this package to read the table
 // (*UnsupportedError); whether it may write it is told by Head.CheckWrite.
 func Open(ctx context.Context, store object.Store, opts Options) (*Table, error) {
-	t := &Table{store: store, opts: opts.withDefaults()}
+	t := newTable(store, opts)
 	if _, err := t.Refresh(ctx); err != nil {
 		return nil, err
 	}
 	return t, nil
+}
+
+func newTable(store object.Store, opts Options) *Table {
+	return &Table{store: store, opts: opts.withDefaults(), sleep: wait}
 }
 
 // OpenOrCreate opens the table, or creates it where there is none. A race between creators has one winner; the others open

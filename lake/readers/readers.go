@@ -60,7 +60,9 @@ func Version(v int64) Option { panic("not built yet") }
 func Open(t testing.TB) *Readers { panic("not built yet") }
 
 // DeltaRS reads a table with delta-rs and fails the test if that fails.
-func (r *Readers) DeltaRS(t testing.TB, table string, opts ...Option) *DeltaTable { panic("not built yet") }
+func (r *Readers) DeltaRS(t testing.TB, table string, opts ...Option) *DeltaTable {
+	panic("not built yet")
+}
 
 // DuckDB runs a query in which the table is named t, and fails the test if that fails. Columns come in the query's order.
 func (r *Readers) DuckDB(t testing.TB, table, sql string) *Result { panic("not built yet") }

@@ -1,0 +1,248 @@
+package delta
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/tributary-io/tributary/lake/object"
+)
+
+// errCheckpoint says that a checkpoint can't be used: the reader falls back to an older one and the commits after it.
+var errCheckpoint = errors.New("damaged or incomplete checkpoint")
+
+// part says which actions of a checkpoint are wanted. Reading all but the files costs next to nothing, however many files the
+// table has.
+type part int
+
+const (
+	headActions part = 1 << iota // protocol, metaData, txn, domainMetadata
+	fileActions                  // add and remove
+)
+
+// headColumns and fileColumns are the checkpoint's top-level columns.
+var (
+	headColumns = []string{"protocol", "metaData", "txn", "domainMetadata", "sidecar", "checkpointMetadata"}
+	fileColumns = []string{"add", "remove", "sidecar"}
+)
+
+// readCheckpoint calls fn for the wanted actions of a checkpoint of any kind, sidecars included. Errors that lie in the
+// checkpoint wrap errCheckpoint; those of the store and of fn don't.
+func readCheckpoint(ctx context.Context, store object.Store, c *checkpoint, want part, fn func(*action) error) error {
+	var sidecars []Sidecar
+	collect := func(a *action) error {
+		if a.sidecar != nil {
+			sidecars = append(sidecars, *a.sidecar)
+			return nil
+		}
+		return fn(a)
+	}
+	for _, f := range c.files {
+		var err error
+		if strings.HasSuffix(f.name, ".json") {
+			err = readJSONCheckpoint(ctx, store, f.name, want, collect)
+		} else {
+			err = readParquetCheckpoint(ctx, store, f.name, f.size, want, collect)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if want&fileActions == 0 {
+		return nil
+	}
+	for _, s := range sidecars {
+		name, err := (&Add{Path: s.Path}).Name()
+		if err != nil {
+			return fmt.Errorf("%w: %s: sidecar: %w", errCheckpoint, c, err)
+		}
+		if err := readParquetCheckpoint(ctx, store, sidecarDir+name, s.SizeInBytes, fileActions, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readJSONCheckpoint(ctx context.Context, store object.Store, name string, want part, fn func(*action) error) error {
+	data, err := store.Get(ctx, name)
+	if err != nil {
+		return checkpointGone(err, name)
+	}
+	var stop error // fn's own error, which doesn't speak against the checkpoint
+	err = eachAction(data, func(a action) error {
+		if a.sidecar != nil || a.isFile() && want&fileActions != 0 || !a.isFile() && want&headActions != 0 {
+			stop = fn(&a)
+		}
+		return stop
+	})
+	if err != nil && stop == nil {
+		return fmt.Errorf("%w: %s: %w", errCheckpoint, name, err)
+	}
+	return stop
+}
+
+func (a *action) isFile() bool { return a.add != nil || a.remove != nil }
+
+// checkpointGone makes a file that vanished (another process cleans the log) a reason to fall back, too.
+func checkpointGone(err error, name string) error {
+	if errors.Is(err, object.ErrNotFound) {
+		return fmt.Errorf("%w: %s: %w", errCheckpoint, name, err)
+	}
+	return fmt.Errorf("read checkpoint %s: %w", name, err)
+}
+
+// wholeCheckpoint is the size up to which a checkpoint file is fetched in one request.
+const wholeCheckpoint = 8 << 20
+
+func readParquetCheckpoint(ctx context.Context, store object.Store, name string, size int64, want part, fn func(*action) error) error {
+	source := &storeReader{ctx: ctx, store: store, name: name, size: size}
+	if err := source.open(); err != nil {
+		return checkpointGone(err, name)
+	}
+	err := scanCheckpoint(ctx, source, want, fn)
+	switch {
+	case err == nil || source.failed != nil:
+		return errors.Join(err, source.failed)
+	case errors.Is(err, errStop):
+		return errors.Unwrap(err)
+	}
+	return fmt.Errorf("%w: %s: %w", errCheckpoint, name, err)
+}
+
+// errStop marks errors of the callback.
+var errStop = errors.New("")
+
+type stopError struct{ err error }
+
+func (e *stopError) Error() string        { return e.err.Error() }
+func (e *stopError) Unwrap() error        { return e.err }
+func (e *stopError) Is(target error) bool { return target == errStop }
+
+// scanCheckpoint decodes a Parquet file of actions. The Parquet library panics on some damaged files; that is damage, too.
+func scanCheckpoint(ctx context.Context, source parquet.ReaderAtSeeker, want part, fn func(*action) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("parquet: %v", p)
+		}
+	}()
+	reader, err := file.NewParquetReader(source)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	columns := wantedColumns(reader, want)
+	if len(columns) == 0 {
+		return nil
+	}
+	arrowReader, err := pqarrow.NewFileReader(reader, pqarrow.ArrowReadProperties{BatchSize: 4096}, memory.DefaultAllocator)
+	if err != nil {
+		return err
+	}
+	rows, err := arrowReader.GetRecordReader(ctx, columns, nil)
+	if err != nil {
+		return err
+	}
+	defer rows.Release()
+	for rows.Next() {
+		if err := decodeActions(rows.RecordBatch(), fn); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// wantedColumns returns the leaf columns to read. Statistics come as JSON where the checkpoint has them so, else as structs.
+func wantedColumns(reader *file.Reader, want part) (columns []int) {
+	schema := reader.MetaData().Schema
+	top := map[string]bool{}
+	if want&headActions != 0 {
+		for _, c := range headColumns {
+			top[c] = true
+		}
+	}
+	if want&fileActions != 0 {
+		for _, c := range fileColumns {
+			top[c] = true
+		}
+	}
+	jsonStats := schema.ColumnIndexByName("add.stats") >= 0
+	for i := range schema.NumColumns() {
+		path := schema.Column(i).ColumnPath()
+		if !top[path[0]] || len(path) > 1 && path[0] == "add" &&
+			(path[1] == "partitionValues_parsed" || path[1] == "stats_parsed" && jsonStats) {
+			continue
+		}
+		columns = append(columns, i)
+	}
+	return columns
+}
+
+// storeReader reads an object piece by piece for the Parquet library, or holds it whole if it is small. It keeps the store's
+// error, since the library doesn't always pass it on.
+type storeReader struct {
+	ctx    context.Context
+	store  object.Store
+	name   string
+	size   int64 // as the listing said; checked at open
+	pos    int64
+	whole  *bytes.Reader
+	failed error
+}
+
+func (r *storeReader) open() error {
+	if r.size > 0 && r.size > wholeCheckpoint {
+		info, err := r.store.Stat(r.ctx, r.name)
+		r.size = info.Size
+		return err
+	}
+	data, err := r.store.Get(r.ctx, r.name)
+	r.whole, r.size = bytes.NewReader(data), int64(len(data))
+	return err
+}
+
+func (r *storeReader) ReadAt(p []byte, off int64) (int, error) {
+	if r.whole != nil {
+		return r.whole.ReadAt(p, off)
+	}
+	data, err := r.store.GetRange(r.ctx, r.name, off, int64(len(p)))
+	if err != nil {
+		r.failed = err
+		return 0, err
+	}
+	n := copy(p, data)
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (r *storeReader) Read(p []byte) (int, error) {
+	n, err := r.ReadAt(p, r.pos)
+	r.pos += int64(n)
+	return n, err
+}
+
+func (r *storeReader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += r.pos
+	case io.SeekEnd:
+		offset += r.size
+	}
+	if offset < 0 {
+		return 0, fmt.Errorf("seek before the start of %s", r.name)
+	}
+	r.pos = offset
+	return offset, nil
+}
