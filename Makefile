@@ -1,0 +1,59 @@
+# Tributary's targets. Everything runs with the Go version named here, which an older go command fetches by itself.
+export GOTOOLCHAIN := go1.27.3
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# Packages to work on, and how many of them at once: tests start brokers, so more than two only disturb each other.
+PKG ?= ./...
+PARALLEL ?= 2
+# Limits: of the tests of one package, and of one fuzz target.
+TIMEOUT ?= 15m
+FUZZTIME ?= 10s
+# Arguments of the demonstration, such as ARGS='--brokers host:9092 --registry http://host:8081'.
+ARGS ?=
+
+.PHONY: help demo build test lint unit race fuzz bench fmt
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+demo: ## run the demonstration, with an embedded broker unless ARGS say otherwise
+	go run ./cmd/tributary demo $(ARGS)
+
+build: ## build the command line into ./bin
+	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
+
+test: lint unit ## check everything: format, vet, staticcheck, unit and integration tests
+
+lint: ## check the format, vet, staticcheck
+	@echo "== gofmt"
+	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "not formatted, run make fmt:"; echo "$$bad"; exit 1; fi
+	@echo "== go vet"
+	@go vet $(PKG)
+	@echo "== staticcheck"
+	@go tool staticcheck $(PKG)
+
+unit: ## run unit and integration tests; what can't run here is listed with the reason
+	@echo "== go test"
+	@go build -o bin/testreport ./internal/testreport/cmd
+	@go test -json -vet=off -count=1 -p $(PARALLEL) -timeout $(TIMEOUT) $(PKG) | bin/testreport
+
+race: ## run the tests under the race detector
+	@go build -o bin/testreport ./internal/testreport/cmd
+	@go test -json -race -vet=off -count=1 -p $(PARALLEL) -timeout $(TIMEOUT) $(PKG) | bin/testreport
+
+fuzz: ## run every fuzz target for FUZZTIME
+	@for file in $$(grep -rlE '^func Fuzz' --include='*_test.go' .); do \
+		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$$file"); do \
+			echo "== $$(dirname "$$file") $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
+		done; \
+	done
+
+bench: ## run the Go benchmarks of PKG
+	go test -run '^$$' -bench . -benchmem -p 1 $(PKG)
+
+fmt: ## format the code
+	gofmt -w .
