@@ -1,0 +1,83 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Edge is an end of a partition's log.
+type Edge int
+
+// The edges. High is the high watermark: everything before it is replicated, but may belong to open transactions; Stable is the last
+// stable offset, before which all is decided.
+const (
+	Start Edge = iota
+	High
+	Stable
+)
+
+// Bounds returns an edge of each partition's log. Failures of brokers are tried again until ctx ends.
+func Bounds(ctx context.Context, client *kgo.Client, edge Edge, parts []Partition) (map[Partition]int64, error) {
+	for {
+		found, err := boundsOnce(ctx, client, edge, parts)
+		if err == nil {
+			return found, nil
+		}
+		if permanent(err) {
+			return nil, fmt.Errorf("list offsets: %w", err)
+		}
+		pause(ctx)
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("list offsets: %w", errors.Join(ctx.Err(), err))
+		}
+	}
+}
+
+func boundsOnce(ctx context.Context, client *kgo.Client, edge Edge, parts []Partition) (map[Partition]int64, error) {
+	req := kmsg.NewPtrListOffsetsRequest()
+	timestamp := int64(-1) // latest
+	switch edge {
+	case Start:
+		timestamp = -2 // earliest
+	case Stable:
+		req.IsolationLevel = 1
+	}
+	for topic, partitions := range byTopic(parts) {
+		t := kmsg.NewListOffsetsRequestTopic()
+		t.Topic = topic
+		for _, p := range partitions {
+			rp := kmsg.NewListOffsetsRequestTopicPartition()
+			rp.Partition, rp.Timestamp = p, timestamp
+			t.Partitions = append(t.Partitions, rp)
+		}
+		req.Topics = append(req.Topics, t)
+	}
+	found := make(map[Partition]int64, len(parts))
+	if len(parts) == 0 {
+		return found, nil
+	}
+	resp, err := req.RequestWith(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range resp.Topics {
+		for _, p := range t.Partitions {
+			at := Partition{t.Topic, p.Partition}
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				return nil, fmt.Errorf("%s: %w", at, err)
+			}
+			found[at] = p.Offset
+		}
+	}
+	for _, p := range parts {
+		if _, ok := found[p]; !ok {
+			return nil, fmt.Errorf("the broker's answer lacks %s", p)
+		}
+	}
+	return found, nil
+}
