@@ -1,0 +1,2 @@
+// Package brokertest runs a test against the embedded broker and against real Kafka: what holds on one of them only is a trap.
+package brokertest
