@@ -120,14 +120,16 @@ type Repartition struct {
 	Typed RepartitionTyped
 
 	dropNullKeys bool
+	toLake       bool
 }
 
 // RepartitionTyped are the parts of a repartition that depend on the types of keys and values.
 type RepartitionTyped struct {
 	// Filter makes the node above the sink: it drops null keys, or lets everything pass.
 	Filter func(dropNullKeys bool) processors.Supplier
-	// Ends makes the sink and the source for a topic (full name). An error says which serde is unknown.
-	Ends func(topic string) (processors.Supplier, processors.SourceSupplier, error)
+	// Ends makes the sink and the source for a topic (full name). coordinates says that a lake sink follows, which wants those of
+	// the source record. An error says which serde is unknown.
+	Ends func(topic string, coordinates bool) (processors.Supplier, processors.SourceSupplier, error)
 	// Complete says that Ends will not fail.
 	Complete bool
 	// FullName gives a topic the application id.
@@ -137,12 +139,12 @@ type RepartitionTyped struct {
 func (r *Repartition) write(b *plan.Builder, n *Node) {
 	b.AddInternalTopic(r.Topic, plan.RepartitionTopic, r.Partitions)
 	b.AddProcessor(r.FilterName, r.Typed.Filter(r.dropNullKeys), n.parentNames()...)
-	writeThroughTopic(b, n, r.SinkName, r.Topic, r.Typed, r.FilterName)
+	writeThroughTopic(b, n, r.SinkName, r.Topic, r.Typed, r.toLake, r.FilterName)
 }
 
 // writeThroughTopic adds a sink, and the source n behind it.
-func writeThroughTopic(b *plan.Builder, n *Node, sinkName, topic string, typed RepartitionTyped, parents ...string) {
-	sink, source, err := typed.Ends(typed.FullName(topic))
+func writeThroughTopic(b *plan.Builder, n *Node, sinkName, topic string, typed RepartitionTyped, toLake bool, parents ...string) {
+	sink, source, err := typed.Ends(typed.FullName(topic), toLake)
 	if err != nil {
 		b.AddProblems(plan.Problem{Kind: plan.InvalidArgument, Node: "repartition topic " + topic, Err: err})
 		sink, source = nowhere{}, nowhere{}
@@ -162,11 +164,13 @@ type TableRepartition struct {
 	SinkName string
 	Topic    string // raw
 	Typed    RepartitionTyped
+
+	toLake bool
 }
 
 func (r *TableRepartition) write(b *plan.Builder, n *Node) {
 	b.AddInternalTopic(r.Topic, plan.RepartitionTopic, 0)
-	writeThroughTopic(b, n, r.SinkName, r.Topic, r.Typed, n.parentNames()...)
+	writeThroughTopic(b, n, r.SinkName, r.Topic, r.Typed, r.toLake, n.parentNames()...)
 }
 
 // Part is a processor within a larger operator.

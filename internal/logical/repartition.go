@@ -31,3 +31,6 @@ func (g *Graph) NewRepartition(base string, named bool, typed RepartitionTyped) 
 	}
 	return NewNode(source, r)
 }
+
+// Repartition returns the operator of a node made by NewRepartition.
+func (n *Node) Repartition() *Repartition { return n.op.(*Repartition) }

@@ -35,6 +35,7 @@ func (g *Graph) Write(b *plan.Builder, o Options) {
 		g.simplifySelfJoins()
 	}
 	g.dropNullKeys()
+	g.carryCoordinates()
 	g.tellVersioned()
 	b.AddProblems(g.problems...)
 	g.problems = nil
@@ -136,27 +137,45 @@ func (g *Graph) mergeSource(first, n *Node) {
 
 // dropNullKeys makes repartitions drop records with a null key, unless a left or outer join below them wants these.
 func (g *Graph) dropNullKeys() {
-	seen := make(map[*Node]bool)
-	relaxed := make(map[*Node]bool) // nodes above such a join
+	relaxed := g.above(func(n *Node) bool { return n.NullKeyRelaxed })
+	for n, wanted := range relaxed {
+		if r, ok := n.op.(*Repartition); ok {
+			r.dropNullKeys = !wanted
+		}
+	}
+}
+
+// carryCoordinates makes repartitions above lake sinks carry the coordinates of source records.
+func (g *Graph) carryCoordinates() {
+	toLake := g.above(func(n *Node) bool { _, ok := n.op.(*Lake); return ok })
+	for n, yes := range toLake {
+		switch op := n.op.(type) {
+		case *Repartition:
+			op.toLake = yes
+		case *TableRepartition:
+			op.toLake = yes
+		}
+	}
+}
+
+// above tells of every node whether one that fits is below it.
+func (g *Graph) above(fits func(*Node) bool) map[*Node]bool {
+	is := make(map[*Node]bool)
 	var walk func(n *Node)
 	walk = func(n *Node) {
-		if seen[n] {
+		if _, seen := is[n]; seen {
 			return
 		}
+		is[n] = false
 		for _, c := range n.children {
 			walk(c)
-			if c.NullKeyRelaxed || relaxed[c] {
-				relaxed[n] = true
+			if fits(c) || is[c] {
+				is[n] = true
 			}
 		}
-		seen[n] = true
 	}
 	walk(g.root)
-	for n := range seen {
-		if r, ok := n.op.(*Repartition); ok && !relaxed[n] {
-			r.dropNullKeys = true
-		}
-	}
+	return is
 }
 
 // tellVersioned tells processors which of their tables are versioned.

@@ -1,0 +1,313 @@
+package topology
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/tributary-io/tributary/internal/plan"
+	"github.com/tributary-io/tributary/processors"
+	"github.com/tributary-io/tributary/serde"
+	"github.com/tributary-io/tributary/state"
+)
+
+// Option adjusts one operator. An option that an operator has no use for, or one of the wrong type, is an error of Build.
+type Option struct {
+	kind  optionKind
+	apply func(*settings)
+}
+
+// optionKind is a bit for each option, so that an operator can say which it takes.
+type optionKind uint64
+
+const (
+	optName optionKind = 1 << iota
+	optStore
+	optKeySerde
+	optValueSerde
+	optOtherSerde
+	optMaterialized
+	optStoreType
+	optRetention
+	optNoLogging
+	optTopicConfig
+	optVersioned
+	optLRU
+	optStoreAs
+	optEmitOnCommit
+	optEmitOnClose
+	optTimestamps
+	optReset
+	optPartitions
+	optPartitioner
+	optGrace
+	optStores
+	optProvide
+	optDropOlder
+	optByID
+	lastOption
+)
+
+// storeOptions are those that say how a table is kept: what Kafka Streams has in Materialized.
+const (
+	keyValueOptions = optStore | optMaterialized | optStoreType | optNoLogging | optTopicConfig | optVersioned | optLRU | optStoreAs | optEmitOnCommit
+	windowOptions   = optStore | optMaterialized | optStoreType | optNoLogging | optTopicConfig | optRetention | optStoreAs | optEmitOnCommit
+	anyMaterialized = keyValueOptions | windowOptions
+	serdeOptions    = optKeySerde | optValueSerde
+)
+
+var optionNames = map[optionKind]string{
+	optName: "Name", optStore: "Store", optKeySerde: "KeySerde", optValueSerde: "ValueSerde", optOtherSerde: "OtherValueSerde",
+	optMaterialized: "Materialized", optStoreType: "InMemory or OnDisk", optRetention: "Retention", optNoLogging: "NoLogging",
+	optTopicConfig: "ChangelogConfig", optVersioned: "Versioned", optLRU: "LRU", optStoreAs: "StoreAs",
+	optEmitOnCommit: "EmitOnCommit or EmitOnUpdate", optEmitOnClose: "EmitOnClose", optTimestamps: "Timestamps", optReset: "Reset",
+	optPartitions: "Partitions", optPartitioner: "PartitionBy", optGrace: "JoinGrace", optStores: "Stores", optProvide: "Provide",
+	optDropOlder: "DropOlder", optByID: "RepartitionByID",
+}
+
+// settings are the options of one operator, put together.
+type settings struct {
+	given    optionKind
+	problems []plan.Problem // without their node
+
+	name  string
+	store string
+
+	key, value, other     any // a serde.Serde of a type that is checked where it is used
+	timestamps, partition any
+
+	inMemory    bool
+	retention   time.Duration
+	topicConfig map[string]string
+	history     time.Duration
+	segment     time.Duration
+	maxEntries  int
+	storeAs     state.Spec
+	onCommit    bool
+	reset       plan.OffsetReset
+	partitions  int
+	grace       time.Duration
+	stores      []string
+	provide     []StoreDecl
+}
+
+// newSettings puts opts together; allowed are the options that the operator takes.
+func newSettings(opts []Option, allowed optionKind) *settings {
+	s := &settings{}
+	for _, o := range opts {
+		if o.kind == 0 {
+			s.bad(plan.InvalidArgument, "an option is empty: options are made by the functions of this package")
+			continue
+		}
+		if o.kind&allowed == 0 {
+			s.bad(plan.InvalidArgument, "the operator has no use for the option %s; it takes %s", optionNames[o.kind], allowed)
+			continue
+		}
+		s.given |= o.kind
+		o.apply(s)
+	}
+	s.checkName(optName, &s.name)
+	s.checkName(optStore, &s.store)
+	return s
+}
+
+func (s *settings) has(k optionKind) bool { return s.given&k != 0 }
+
+func (s *settings) bad(kind plan.ProblemKind, format string, args ...any) {
+	s.problems = append(s.problems, plan.Problem{Kind: kind, Message: fmt.Sprintf(format, args...)})
+}
+
+// checkName takes back a name that can't be used, so that one mistake is told once.
+func (s *settings) checkName(option optionKind, name *string) {
+	if !s.has(option) {
+		return
+	}
+	if err := plan.CheckName(*name); err != nil {
+		s.bad(plan.TopologyProblem, "option %s: %v", optionNames[option], err)
+		s.given &^= option
+		*name = ""
+	}
+}
+
+func (k optionKind) String() string {
+	var names []string
+	for bit := optName; bit < lastOption; bit <<= 1 {
+		if k&bit != 0 {
+			names = append(names, optionNames[bit])
+		}
+	}
+	if len(names) == 0 {
+		return "no options"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Name names the operator's processor, as Named, Consumed.withName, Grouped.withName, Joined.withName, StreamJoined.withName,
+// TableJoined.as, Repartitioned.withName, Produced.withName and Suppressed.withName do in Kafka Streams. With GroupBy, GroupByKey,
+// Repartition and joins the name goes into those of repartition topics as well: name what is durable.
+func Name(name string) Option { return Option{optName, func(s *settings) { s.name = name }} }
+
+// Store names the operator's store, and so its changelog topic, as Materialized.as and StreamJoined.withStoreName do in Kafka
+// Streams. It also makes a table that is computed from another one keep its rows.
+func Store(name string) Option { return Option{optStore, func(s *settings) { s.store = name }} }
+
+// KeySerde says how keys of the operator's result become bytes.
+func KeySerde[K any](s serde.Serde[K]) Option {
+	return Option{optKeySerde, func(o *settings) { o.key = s }}
+}
+
+// ValueSerde says how values of the operator's result become bytes; of a join of streams, those of the left side.
+func ValueSerde[V any](s serde.Serde[V]) Option {
+	return Option{optValueSerde, func(o *settings) { o.value = s }}
+}
+
+// OtherValueSerde says how values of the right side of a join of streams become bytes.
+func OtherValueSerde[V any](s serde.Serde[V]) Option {
+	return Option{optOtherSerde, func(o *settings) { o.other = s }}
+}
+
+// Materialized stands for a Materialized without a name in Kafka Streams. It changes nothing but the numbers in generated names,
+// where Kafka Streams takes one more for its overloads with Materialized: use it when an application that was written so is moved.
+func Materialized() Option { return Option{optMaterialized, func(*settings) {}} }
+
+// InMemory keeps the operator's store in memory. It is restored from its changelog at each start.
+func InMemory() Option { return Option{optStoreType, func(s *settings) { s.inMemory = true }} }
+
+// OnDisk keeps the operator's store on disk, where InMemoryStores is the topology's default.
+func OnDisk() Option { return Option{optStoreType, func(s *settings) { s.inMemory = false }} }
+
+// Retention says how long windows and sessions are kept, in stream time; at least their size and grace.
+func Retention(d time.Duration) Option {
+	return Option{optRetention, func(s *settings) { s.retention = d }}
+}
+
+// NoLogging does without a changelog: the operator's state is lost with the disk that it is on.
+func NoLogging() Option { return Option{optNoLogging, func(*settings) {}} }
+
+// ChangelogConfig sets configuration of the operator's changelog topic, such as "min.insync.replicas".
+func ChangelogConfig(key, value string) Option {
+	return Option{optTopicConfig, func(s *settings) {
+		if s.topicConfig == nil {
+			s.topicConfig = make(map[string]string)
+		}
+		s.topicConfig[key] = value
+	}}
+}
+
+// Versioned keeps versions of a table's rows for a time (KIP-889), so that joins can see them as of a record's time.
+func Versioned(history time.Duration) Option { return VersionedSegments(history, 0) }
+
+// VersionedSegments is Versioned with the span of time that expires at once; 0 leaves it to the history.
+func VersionedSegments(history, segment time.Duration) Option {
+	return Option{optVersioned, func(s *settings) { s.history, s.segment = history, segment }}
+}
+
+// LRU keeps the operator's store in memory and at most n rows in it: those used last.
+func LRU(n int) Option { return Option{optLRU, func(s *settings) { s.maxEntries = n }} }
+
+// StoreAs gives the store itself, as Kafka Streams does with store suppliers. Spec.Logged, Spec.Caching and Spec.TopicConfig are
+// ignored in favour of the options for these.
+func StoreAs(spec state.Spec) Option {
+	return Option{optStoreAs, func(s *settings) { s.storeAs = spec }}
+}
+
+// EmitOnCommit sends only the last update of each key between two commits: what Kafka Streams does with its record cache.
+func EmitOnCommit() Option { return Option{optEmitOnCommit, func(s *settings) { s.onCommit = true }} }
+
+// EmitOnUpdate sends each update, where EmitOnCommit is the topology's default.
+func EmitOnUpdate() Option { return Option{optEmitOnCommit, func(s *settings) { s.onCommit = false }} }
+
+// EmitOnClose sends each window's result once, when it closes (KIP-825).
+func EmitOnClose() Option { return Option{optEmitOnClose, func(*settings) {}} }
+
+// Timestamps finds the event time of a source's records; see processors.TimestampExtractor.
+func Timestamps[K, V any](extract processors.TimestampExtractor[K, V]) Option {
+	return Option{optTimestamps, func(s *settings) { s.timestamps = extract }}
+}
+
+// OffsetReset tells where a source starts without a committed offset.
+type OffsetReset = plan.OffsetReset
+
+// The offset reset policies for Reset.
+const (
+	Earliest = plan.ResetEarliest
+	Latest   = plan.ResetLatest
+	Fail     = plan.ResetNone // start only from a committed offset
+)
+
+// Reset says where a source starts without a committed offset, in place of the engine's setting.
+func Reset(r OffsetReset) Option { return Option{optReset, func(s *settings) { s.reset = r }} }
+
+// Partitions sets the number of partitions of a repartition topic.
+func Partitions(n int) Option { return Option{optPartitions, func(s *settings) { s.partitions = n }} }
+
+// PartitionBy chooses the partition of each record that goes to a topic, in place of the hash of its key.
+func PartitionBy[K, V any](p processors.Partitioner[K, V]) Option {
+	return Option{optPartitioner, func(s *settings) { s.partition = p }}
+}
+
+// JoinGrace makes a join of a stream with a versioned table wait, in stream time, for late updates of the table (KIP-923).
+func JoinGrace(d time.Duration) Option { return Option{optGrace, func(s *settings) { s.grace = d }} }
+
+// Stores connects stores, which were added by AddStateStore, to a user's processor.
+func Stores(names ...string) Option {
+	return Option{optStores, func(s *settings) { s.stores = append(s.stores, names...) }}
+}
+
+// Provide adds stores and connects them to the operator's processor. The same declaration may be provided to several processors,
+// which then share the store.
+func Provide(stores ...StoreDecl) Option {
+	return Option{optProvide, func(s *settings) { s.provide = append(s.provide, stores...) }}
+}
+
+// serdeOption returns the serde given by an option, checked against the operator's type, or fallback.
+func serdeOption[T any](s *settings, kind optionKind, given any, fallback serde.Serde[T]) serde.Serde[T] {
+	if !s.has(kind) {
+		return fallback
+	}
+	if given == nil {
+		s.bad(plan.InvalidArgument, "option %s: the serde is nil", optionNames[kind])
+		return fallback
+	}
+	typed, ok := given.(serde.Serde[T])
+	if !ok {
+		s.bad(plan.InvalidArgument, "option %s is for another type: the operator needs one for %v, this is a %T",
+			optionNames[kind], reflect.TypeFor[T](), given)
+		return fallback
+	}
+	return typed
+}
+
+func keySerde[K any](s *settings, fallback serde.Serde[K]) serde.Serde[K] {
+	return serdeOption(s, optKeySerde, s.key, fallback)
+}
+
+func valueSerde[V any](s *settings, fallback serde.Serde[V]) serde.Serde[V] {
+	return serdeOption(s, optValueSerde, s.value, fallback)
+}
+
+// inferred is the serde of a type that an operator made of type From: the built-in one, else that of its input if the Go type is the
+// same. An interface may hold anything, so it inherits none.
+func inferred[From, To any](from serde.Serde[From]) serde.Serde[To] {
+	if s, ok := serde.Default[To](); ok {
+		return s
+	}
+	if same, ok := from.(serde.Serde[To]); ok && reflect.TypeFor[To]().Kind() != reflect.Interface {
+		return same
+	}
+	return nil
+}
+
+// partitionerOption returns the partitioner given by an option, or nil.
+func partitionerOption[K, V any](s *settings) processors.Partitioner[K, V] {
+	if !s.has(optPartitioner) {
+		return nil
+	}
+	p, ok := s.partition.(processors.Partitioner[K, V])
+	if !ok || p == nil {
+		s.bad(plan.InvalidArgument, "option PartitionBy is nil or for other types: the operator needs one for %v and %v, this is a %T",
+			reflect.TypeFor[K](), reflect.TypeFor[V](), s.partition)
+	}
+	return p
+}

@@ -1,0 +1,156 @@
+package topology
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/tributary-io/tributary/internal/logical"
+	"github.com/tributary-io/tributary/internal/plan"
+	"github.com/tributary-io/tributary/processors"
+	"github.com/tributary-io/tributary/serde"
+)
+
+// throughTopic makes the parts of a repartition that depend on the types.
+func throughTopic[K, V any](b *Builder, key serde.Serde[K], value serde.Serde[V], partition processors.Partitioner[K, V]) logical.RepartitionTyped {
+	return logical.RepartitionTyped{
+		Filter: func(dropNullKeys bool) processors.Supplier {
+			if dropNullKeys {
+				return dropNullKey[K, V]()
+			}
+			return processors.PassThrough[K, V]()
+		},
+		Ends: func(topic string, coordinates bool) (processors.Supplier, processors.SourceSupplier, error) {
+			if err := needSerdes(key, value); err != nil {
+				return nil, nil, err
+			}
+			return processors.TopicSink[K, V]{Topic: topic, Key: key, Value: value, Partitioner: partition, Coordinates: coordinates},
+				processors.TopicSource[K, V]{Key: key, Value: value, Table: true}, nil // Table: nulls pass
+		},
+		Complete: key != nil && value != nil,
+		FullName: b.full,
+	}
+}
+
+// dropNullKey lets records with a key pass. Those without belong to no partition, and are not counted as dropped (as in Kafka
+// Streams).
+func dropNullKey[K, V any]() processors.Supplier {
+	return processors.SupplierFunc(func(_ processors.Runtime, children []processors.Child) (processors.Instance, error) {
+		next, err := processors.Fan[K, V](children)
+		pass := func(r *processors.Record[K, V]) error {
+			if r.KeyNull {
+				return nil
+			}
+			return next(r)
+		}
+		return processors.Instance{Next: processors.Next[K, V](pass)}, err
+	})
+}
+
+// needSerdes says which serde is unknown, and what to do.
+func needSerdes[K, V any](key serde.Serde[K], value serde.Serde[V]) error {
+	var errs []error
+	if key == nil {
+		errs = append(errs, unknownSerde[K]("key", "KeySerde"))
+	}
+	if value == nil {
+		errs = append(errs, unknownSerde[V]("value", "ValueSerde"))
+	}
+	return errors.Join(errs...)
+}
+
+func unknownSerde[T any](what, option string) error {
+	return fmt.Errorf("it is unknown how the %s, a %v, becomes bytes: give the operator that makes it, or this one, the option %s",
+		what, reflect.TypeFor[T](), option)
+}
+
+// Repartition sends the stream through a topic of its own, so that records of one key come together in a partition, or so that there
+// are more partitions (option Partitions).
+func (s *Stream[K, V]) Repartition(opts ...Option) *Stream[K, V] {
+	return &Stream[K, V]{repartition(s.s, opts)}
+}
+
+func repartition[K, V any](s *stream[K, V], opts []Option) *stream[K, V] {
+	b := s.b
+	o := newSettings(opts, optName|serdeOptions|optPartitions|optPartitioner)
+	name := o.name
+	if name == "" {
+		name = b.graph.NewName("KSTREAM-REPARTITION-")
+	}
+	key, value := keySerde(o, s.key), valueSerde(o, s.value)
+	node := b.graph.NewRepartition(name, o.name != "", throughTopic(b, key, value, partitionerOption[K, V](o)))
+	op := node.Repartition()
+	op.Optimizable = false
+	if o.has(optPartitions) {
+		if o.partitions <= 0 {
+			o.bad(plan.InvalidArgument, "option Partitions: %d is no number of partitions", o.partitions)
+		}
+		op.Partitions = int32(o.partitions)
+	}
+	b.report(node.Name, o)
+	b.graph.Add(node, s.node)
+	return &stream[K, V]{b: b, node: node, key: key, value: value, sources: []string{node.Name}, windows: s.windows}
+}
+
+// repartitionForJoin returns s itself if its records are where their keys belong, else s behind a repartition topic named base, which
+// all joins of s share where the name is generated.
+func repartitionForJoin[K, V any](s *stream[K, V], base string, named bool, key serde.Serde[K], value serde.Serde[V]) *stream[K, V] {
+	if !s.rekeyed {
+		return s
+	}
+	node := s.b.graph.NewRepartition(base, named, throughTopic(s.b, key, value, nil)) // takes numbers even if not used
+	if s.joinTopic == nil || s.node.Name != base {
+		s.joinTopic = s.b.graph.Add(node, s.node)
+	}
+	return &stream[K, V]{
+		b: s.b, node: s.joinTopic, key: key, value: value, sources: []string{s.joinTopic.Name}, windows: s.windows,
+	}
+}
+
+// To writes the stream to a topic, which has to exist, with each record's time and headers.
+func (s *Stream[K, V]) To(topic string, opts ...Option) { streamTo(s.s, topic, opts) }
+
+// ToDynamic writes each record to the topic that f names; all of them have to exist.
+func (s *Stream[K, V]) ToDynamic(f func(K, V) string, opts ...Option) {
+	if f == nil {
+		s.TryToDynamic(nil, opts...)
+		return
+	}
+	s.TryToDynamic(func(r *processors.Record[K, V]) (string, error) { return f(r.Key, r.Value), nil }, opts...)
+}
+
+// TryToDynamic is ToDynamic with a function that may fail and that sees the whole record.
+func (s *Stream[K, V]) TryToDynamic(f func(*processors.Record[K, V]) (string, error), opts ...Option) {
+	streamToDynamic(s.s, f, opts)
+}
+
+func streamTo[K, V any](s *stream[K, V], topic string, opts []Option) {
+	sinkStream(s, topic, nil, s.b.operator(opts, sinkOptions, "KSTREAM-SINK-", false))
+}
+
+func streamToDynamic[K, V any](s *stream[K, V], choose func(*processors.Record[K, V]) (string, error), opts []Option) {
+	o := s.b.operator(opts, sinkOptions, "KSTREAM-SINK-", choose == nil)
+	if choose == nil { // reported; the sink is still one that chooses
+		choose = func(*processors.Record[K, V]) (string, error) { return "", nil }
+	}
+	sinkStream(s, "", choose, o)
+}
+
+const sinkOptions = optName | serdeOptions | optPartitioner
+
+// sinkStream writes to topic, or to the topic that each record chooses.
+func sinkStream[K, V any](s *stream[K, V], topic string, choose func(*processors.Record[K, V]) (string, error), o *operation) {
+	sink := processors.TopicSink[K, V]{
+		Topic: topic, TopicOf: choose,
+		Key: keySerde(o.settings, s.key), Value: valueSerde(o.settings, s.value),
+		Partitioner: partitionerOption[K, V](o.settings),
+	}
+	if s.windows != nil && sink.Partitioner == nil {
+		sink.PartitionKey = s.windows.partitionKey
+	}
+	if err := needSerdes(sink.Key, sink.Value); err != nil {
+		o.problems = append(o.problems, plan.Problem{Kind: plan.InvalidArgument, Err: err})
+	}
+	s.b.report(o.name, o.settings)
+	s.b.graph.Add(logical.NewNode(o.name, &logical.Sink{Topic: topic, Dynamic: choose != nil, Supplier: sink}), s.node)
+}
