@@ -11,13 +11,17 @@ const (
 	LastPerKeyPerCommit
 )
 
+// NoTimestamp is the timestamp of changelog records that have none of their own, those of the buffers of suppress and of joins with
+// grace: the producer sets the time at which it sends them.
+const NoTimestamp int64 = -1
+
 // ChangelogRecord is a record for a store's changelog topic. The bytes belong to the generation and are valid until it is applied
 // or dropped. A nil Value is a tombstone.
 type ChangelogRecord struct {
 	Store     int // index into the specs that the DB was opened with
 	Key       []byte
 	Value     []byte
-	Timestamp int64
+	Timestamp int64 // may be NoTimestamp
 	Headers   []Header
 }
 

@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"flag"
 	"io"
 	"log/slog"
 	"testing"
@@ -11,6 +12,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// Enough for a normal run; -rapid.checks=1000 looks harder.
+	for name, value := range map[string]string{"rapid.checks": "30", "rapid.shrinktime": "5s"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -12,6 +12,12 @@ func newKind(s *store, readOnly bool) kindOps {
 		return &session{access: a}
 	case Versioned:
 		return &versioned{access: a}
+	case JoinList:
+		return &joinList{keyValue{access: a}}
+	case SuppressBuffer:
+		return &changeBuffer{access: a}
+	case JoinBuffer:
+		return &recordBuffer{access: a}
 	}
 	return &keyValue{access: a}
 }
@@ -27,7 +33,7 @@ func findKind[T any](db *DB, name, want string, readOnly bool) (t T, err error) 
 		impl = newKind(s, true) // with buffers of its own
 	}
 	t, ok := impl.(T)
-	if !ok {
+	if !ok || s.spec.Kind == JoinList && want != JoinList.String() {
 		return t, &LookupError{Store: name, Want: want, Got: s.spec.Kind}
 	}
 	return t, nil
@@ -51,6 +57,21 @@ func (db *DB) SessionBytes(name string) (SessionBytes, error) {
 // VersionedBytes finds a store of kind Versioned.
 func (db *DB) VersionedBytes(name string) (VersionedBytes, error) {
 	return findKind[VersionedBytes](db, name, "versioned", false)
+}
+
+// JoinList finds a store of kind JoinList.
+func (db *DB) JoinList(name string) (JoinListBytes, error) {
+	return findKind[JoinListBytes](db, name, JoinList.String(), false)
+}
+
+// ChangeBuffer finds a store of kind SuppressBuffer.
+func (db *DB) ChangeBuffer(name string) (ChangeBuffer, error) {
+	return findKind[ChangeBuffer](db, name, SuppressBuffer.String(), false)
+}
+
+// RecordBuffer finds a store of kind JoinBuffer.
+func (db *DB) RecordBuffer(name string) (RecordBuffer, error) {
+	return findKind[RecordBuffer](db, name, JoinBuffer.String(), false)
 }
 
 // KeyValueBytes finds a store of kind KeyValue or TimestampedKeyValue.

@@ -54,6 +54,7 @@ func pebbleOptions(res *Resources, memtable int64, log *slog.Logger) *pebble.Opt
 		FormatMajorVersion:          pebble.FormatNewest,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      pebbleLogger{log},
+		FS:                          res.fs,
 	}
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // ResourceOptions sets the memory that all stores of a process share.
@@ -23,6 +24,7 @@ type Resources struct {
 	opt   ResourceOptions
 	cache *pebble.Cache
 	files *pebble.FileCache
+	fs    vfs.FS // nil: the disk
 
 	mu     sync.Mutex
 	open   int

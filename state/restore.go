@@ -19,19 +19,23 @@ func (db *DB) Restore(name string, records []RestoreRecord, next int64) error {
 	defer func() { s.restoring = false }()
 	for i := range records {
 		if err := s.impl.restore(&records[i]); err != nil {
-			s.discardOpen()
-			s.cur = s.baseMeta
-			return fmt.Errorf("restore store %q: record %d of %d before offset %d: %w", name, i, len(records), next, err)
+			err = fmt.Errorf("restore store %q: record %d of %d before offset %d: %w", name, i, len(records), next, err)
+			return errors.Join(err, s.abandonRestore())
 		}
 	}
 	s.cur.offset = next
 	err := db.apply([]*store{s}, func(s *store) (*overlay, *storeMeta) { return s.open, &s.cur }, nil)
-	s.discardOpen()
 	if err != nil {
-		s.cur = s.baseMeta
-		return err
+		return errors.Join(err, s.abandonRestore())
 	}
+	s.discardOpen()
 	return nil
+}
+
+func (s *store) abandonRestore() error {
+	s.discardOpen()
+	s.cur = s.baseMeta
+	return s.impl.dropped()
 }
 
 // errChangelogKey says that a changelog record's key does not have the store's layout.

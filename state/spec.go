@@ -78,6 +78,8 @@ type Spec struct {
 	RetainDuplicates bool
 	// HistoryMs is the history retention of a versioned store.
 	HistoryMs int64
+	// GraceMs is how long a join buffer holds records back.
+	GraceMs int64
 
 	// Logged says that the store has a changelog.
 	Logged bool
@@ -138,8 +140,8 @@ func (s *Spec) Validate() error {
 	if s.Kind == 0 || s.Kind > lastKind {
 		bad("unknown kind %d", s.Kind)
 	}
-	if s.RetentionMs < 0 || s.WindowSizeMs < 0 || s.SegmentIntervalMs < 0 || s.HistoryMs < 0 || s.MaxEntries < 0 {
-		bad("negative retention, window size, segment interval, history or entry limit")
+	if s.RetentionMs < 0 || s.WindowSizeMs < 0 || s.SegmentIntervalMs < 0 || s.HistoryMs < 0 || s.GraceMs < 0 || s.MaxEntries < 0 {
+		bad("negative retention, window size, segment interval, history, grace or entry limit")
 	}
 	if s.MaxEntries > 0 && (!s.InMemory || s.Kind != KeyValue && s.Kind != TimestampedKeyValue) {
 		bad("an entry limit needs an in-memory key-value store, this is %s", s.Kind)

@@ -30,7 +30,7 @@ type store struct {
 	committed  atomic.Int64
 	expiredTo  int64 // segments below are removed from the base
 
-	impl      kindOps
+	impl      kindOps // the task's
 	restoring bool
 	sortBuf   []uint32
 }

@@ -253,6 +253,12 @@ func (s *window) restore(r *RestoreRecord) error {
 	if s.spec.RetainDuplicates {
 		s.cur.seq = max(s.cur.seq, seq)
 		s.cur.logSeq = s.cur.seq
+		if r.Value == nil { // a put that did nothing, except that in memory it moved the time
+			if s.spec.InMemory {
+				s.observe(start)
+			}
+			return nil
+		}
 	}
 	s.observe(start)
 	if s.expired(start) {
