@@ -21,6 +21,24 @@ func TableToStream[K, V any]() Supplier {
 	})
 }
 
+// TableToPointers is TableToStream with pointers for values: Change[V] to *V, nil for a delete. What a pointer points to is valid until
+// the call returns, like the record.
+func TableToPointers[K, V any]() Supplier {
+	values := nilsOf[V]()
+	return wire(func(_ Runtime, next Next[K, *V]) Next[K, Change[V]] {
+		var out Record[K, *V]
+		return func(r *Record[K, Change[V]]) error {
+			out = Record[K, *V]{Key: r.Key, KeyNull: r.KeyNull, Timestamp: r.Timestamp, Headers: r.Headers}
+			if r.Value.NewNull || values.isNil(r.Value.New) {
+				out.ValueNull = true
+			} else {
+				out.Value = &r.Value.New
+			}
+			return next(&out)
+		}
+	})
+}
+
 // TableRepartitionMap regroups a table for an aggregation: a record Change[V] of key K becomes records Change[V2] of key K2. It is a
 // Supplier; the parent has to send old values.
 //

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"github.com/tributary-io/tributary/internal/logical"
 	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/serde"
 )
@@ -80,17 +81,14 @@ func (t *Table[K, V]) Suppress(how Suppression, opts ...Option) *Table[K, V] {
 // Changes is the stream of a table's changes with pointers for values: nil for a delete. It is a function since a method of Table
 // can't speak of a Table or Stream of *V.
 func Changes[K, V any](t *Table[K, V], opts ...Option) *Stream[K, *V] {
-	values := serde.NewCodec[V](nil)
+	o := t.t.b.operator(opts, statelessOptions, "KTABLE-TOSTREAM-", false)
 	var pointers serde.Serde[*V]
 	if t.t.value != nil {
 		pointers = serde.Ptr(t.t.value)
 	}
-	s := streamOf(t.t, nil)
-	o := s.b.operator(opts, statelessOptions, "KSTREAM-MAPVALUES-", false)
-	return &Stream[K, *V]{revalued(s, o, changesValues, processors.MapValues(func(_ K, v V) (*V, error) {
-		if values.IsNil(v) {
-			return nil, nil
-		}
-		return &v, nil
-	}), pointers)}
+	out := &stream[K, *V]{
+		b: t.t.b, key: keySerde(o.settings, t.t.key), value: valueSerde(o.settings, pointers), sources: t.t.sources, windows: t.t.windows,
+	}
+	out.node = o.add(changesNothing, &logical.Processor{Supplier: processors.TableToPointers[K, V]()}, t.t.node)
+	return &Stream[K, *V]{out}
 }
