@@ -28,10 +28,10 @@ type broker struct {
 type topic struct {
 	name       string
 	partitions [][]Record
-	// written holds the records in the order in which they came, over all partitions. A topic of one partition needs no second list.
-	written []Record
-	read    int // how many of written were handed out by Read
-	next    int32
+	// produced holds the records that the topology wrote, in that order, over all partitions.
+	produced []Record
+	read     int // how many of produced were handed out by Read
+	next     int32
 }
 
 func newBroker() *broker { return &broker{topics: map[string]*topic{}} }
@@ -54,7 +54,6 @@ func (t *topic) append(r Record) (Record, error) {
 	}
 	r.Offset = int64(len(t.partitions[r.Partition]))
 	t.partitions[r.Partition] = append(t.partitions[r.Partition], r)
-	t.written = append(t.written, r)
 	return r, nil
 }
 
@@ -69,10 +68,19 @@ func (t *topic) choose(key []byte) int32 {
 	return int32(murmur2(key)&0x7fffffff) % n
 }
 
-// unread returns what was written since the last call.
+// produce appends a record that the topology wrote.
+func (t *topic) produce(r Record) (Record, error) {
+	r, err := t.append(r)
+	if err == nil {
+		t.produced = append(t.produced, r)
+	}
+	return r, err
+}
+
+// unread returns what the topology wrote since the last call.
 func (t *topic) unread() []Record {
-	records := slices.Clone(t.written[t.read:])
-	t.read = len(t.written)
+	records := slices.Clone(t.produced[t.read:])
+	t.read = len(t.produced)
 	return records
 }
 

@@ -17,8 +17,6 @@ type record struct {
 // procContext is what a processor of the vocabulary works with; both kinds of the library's contexts serve it.
 type procContext interface {
 	processors.BaseContext
-	// Dropped counts a record that the processor left out.
-	Dropped(reason string)
 	// forward sends r to all children, or to one of them by name.
 	forward(r record, child string) error
 }

@@ -1,0 +1,336 @@
+package topologytest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"testing"
+	"time"
+
+	"github.com/tributary-io/tributary/internal/plan"
+	"github.com/tributary-io/tributary/internal/task"
+	"github.com/tributary-io/tributary/state"
+	"github.com/tributary-io/tributary/topology"
+)
+
+// Driver runs a topology on simulated topics and a manual clock. It is used by one goroutine.
+//
+// Errors are returned; of a Driver made by New they also end the test at once, so that tests need not look at them.
+type Driver struct {
+	tb    testing.TB // nil if made by Open
+	plan  *plan.Plan
+	opts  options
+	now   time.Time
+	fatal error // once the topology has failed, nothing more can be done
+
+	broker    *broker
+	resources *state.Resources // of stores on disk
+	counts    map[string]int32 // partitions of internal topics, in the partitioned mode
+
+	tasks  []*member
+	global *member // nil without global stores
+	reader map[task.TopicPartition]*member
+
+	open      []Record // what the open transaction has written
+	committed map[task.TopicPartition]position
+	progress  map[task.ID]map[string]int64
+	tables    map[string]*table
+	landedBy  map[task.TopicPartition][]*table // inputs of sub-topologies that only land rows: the tables know how far they are read
+	failures  map[Op][]error
+	aborted   int
+	dropped   map[string]int64 // by reason, of tasks that are closed
+}
+
+// position is a committed offset with its metadata.
+type position struct{ offset, partitionTime int64 }
+
+// New runs a plan in a test. It fails the test at the first error, and closes the driver at the end of the test.
+func New(tb testing.TB, p *topology.Plan, opts ...Option) *Driver {
+	tb.Helper()
+	d, err := open(tb, p, opts)
+	if err != nil {
+		tb.Fatalf("topologytest: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			tb.Errorf("topologytest: closing: %v", err)
+		}
+	})
+	return d
+}
+
+// Open runs a plan without a test: errors are returned only. Close it.
+func Open(p *topology.Plan, opts ...Option) (*Driver, error) { return open(nil, p, opts) }
+
+func open(tb testing.TB, p *topology.Plan, opts []Option) (*Driver, error) {
+	d := &Driver{
+		tb: tb, plan: p.Internal(), opts: newOptions(opts), broker: newBroker(),
+		committed: map[task.TopicPartition]position{}, progress: map[task.ID]map[string]int64{},
+		tables: map[string]*table{}, failures: map[Op][]error{}, dropped: map[string]int64{},
+	}
+	d.now = d.opts.start
+	if d.opts.stateDir != "" {
+		d.resources = state.NewResources(state.ResourceOptions{CacheBytes: 16 << 20})
+	}
+	if err := d.createTopics(); err != nil {
+		return nil, errors.Join(err, d.releaseResources())
+	}
+	if err := d.start(); err != nil {
+		return nil, errors.Join(err, d.stop(), d.releaseResources())
+	}
+	return d, nil
+}
+
+// partitioned tells the mode.
+func (d *Driver) partitioned() bool { return d.opts.partitions > 0 }
+
+// userPartitions is the number of partitions of a topic that the topology does not own.
+func (d *Driver) userPartitions(topic string) int32 {
+	if !d.partitioned() {
+		return 1
+	}
+	if n, ok := d.opts.topicCounts[topic]; ok {
+		return n
+	}
+	return d.opts.partitions
+}
+
+// createTopics creates the topics that are known from the plan, and checks in the partitioned mode what the engine checks at start.
+func (d *Driver) createTopics() error {
+	for _, sub := range slices.Concat(d.plan.Subtopologies, d.plan.Globals) {
+		for _, t := range sub.SourceTopics {
+			if d.plan.InternalTopics[t] == nil {
+				d.broker.create(t, d.userPartitions(t))
+			}
+		}
+		for _, n := range sub.Nodes {
+			if n.Kind == plan.SinkNode && !n.Dynamic && d.plan.InternalTopics[n.Topic] == nil {
+				d.broker.create(n.Topic, d.userPartitions(n.Topic))
+			}
+		}
+	}
+	d.counts = map[string]int32{}
+	if d.partitioned() {
+		count := func(topic string) (int32, bool) { return d.userPartitions(topic), true }
+		counts, err := d.plan.Partitions(count, d.matched())
+		if err != nil {
+			return err
+		}
+		d.counts = counts
+	}
+	for _, name := range sortedNames(d.plan.InternalTopics) {
+		d.broker.create(name, max(d.counts[name], 1))
+	}
+	return nil
+}
+
+// matched lists, by source, the topics that its pattern matches.
+func (d *Driver) matched() map[string][]string {
+	m := map[string][]string{}
+	for _, n := range d.patternSources() {
+		re, err := plan.CompilePattern(n.Pattern)
+		if err != nil {
+			continue // Build has refused it
+		}
+		for _, name := range d.broker.order {
+			if re.MatchString(name) {
+				m[n.Name] = append(m[n.Name], name)
+			}
+		}
+	}
+	return m
+}
+
+func (d *Driver) patternSources() (nodes []*plan.Node) {
+	for _, sub := range d.plan.Subtopologies {
+		for _, n := range sub.Nodes {
+			if n.Kind == plan.SourceNode && n.Pattern != "" {
+				nodes = append(nodes, n)
+			}
+		}
+	}
+	return nodes
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// report ends the test with err, if there is one, and returns err.
+func (d *Driver) report(err error) error {
+	if d.tb != nil && err != nil {
+		d.tb.Helper()
+		d.tb.Fatalf("topologytest: %v", err)
+	}
+	return err
+}
+
+// Close closes the tasks and their stores, without a commit. It may be called again.
+func (d *Driver) Close() error {
+	err := d.stop()
+	if d.fatal == nil {
+		d.fatal = errors.New("the driver is closed")
+	}
+	return errors.Join(err, d.releaseResources())
+}
+
+func (d *Driver) releaseResources() error {
+	if d.resources == nil {
+		return nil
+	}
+	err := d.resources.Close()
+	d.resources = nil
+	return err
+}
+
+// Pipe appends a record to a topic that the topology reads, and runs the topology until nothing is left to be done. A negative
+// partition is chosen by the key. The offset is the topic's to give.
+func (d *Driver) Pipe(r Record) error {
+	if d.tb != nil {
+		d.tb.Helper()
+	}
+	return d.report(d.pipe(r))
+}
+
+func (d *Driver) pipe(r Record) error {
+	if d.fatal != nil {
+		return fmt.Errorf("the topology has stopped: %w", d.fatal)
+	}
+	t, err := d.inputTopic(r.Topic)
+	if err != nil {
+		return err
+	}
+	if !d.partitioned() {
+		r.Partition = 0
+	} else if r.Partition < 0 {
+		r.Partition = t.choose(r.Key)
+	}
+	if r, err = t.append(copyRecord(r)); err != nil {
+		return err
+	}
+	if err := d.deliver(r); err != nil {
+		return d.failed(err)
+	}
+	return d.failed(d.settle())
+}
+
+// inputTopic finds a topic that is read, and makes one that a pattern matches.
+func (d *Driver) inputTopic(name string) (*topic, error) {
+	if t := d.broker.topics[name]; t != nil {
+		return t, nil
+	}
+	for _, n := range d.patternSources() {
+		re, err := plan.CompilePattern(n.Pattern)
+		if err == nil && re.MatchString(name) {
+			return d.broker.create(name, d.userPartitions(name)), d.readNewTopic(name)
+		}
+	}
+	return nil, fmt.Errorf("topic %q is not read by the topology; it reads %v", name, d.inputs())
+}
+
+// inputs names the topics of the user that are read.
+func (d *Driver) inputs() []string {
+	names := map[string]bool{}
+	for _, sub := range slices.Concat(d.plan.Subtopologies, d.plan.Globals) {
+		for _, t := range sub.SourceTopics {
+			if d.plan.InternalTopics[t] == nil {
+				names[t] = true
+			}
+		}
+	}
+	for _, n := range d.patternSources() {
+		names["/"+n.Pattern+"/"] = true
+	}
+	return sortedNames(names)
+}
+
+// failed notes that the topology has stopped.
+func (d *Driver) failed(err error) error {
+	if err != nil && d.fatal == nil {
+		d.fatal = err
+	}
+	return err
+}
+
+// AdvanceWallClock moves the wall clock on, fires the punctuations that are due, once each, and runs the topology until nothing is
+// left to be done.
+func (d *Driver) AdvanceWallClock(by time.Duration) error {
+	if d.tb != nil {
+		d.tb.Helper()
+	}
+	if d.fatal != nil {
+		return d.report(fmt.Errorf("the topology has stopped: %w", d.fatal))
+	}
+	d.now = d.now.Add(by)
+	for _, m := range d.tasks {
+		if _, err := m.task.PunctuateWallClock(); err != nil {
+			d.discard()
+			return d.report(d.failed(err))
+		}
+	}
+	return d.report(d.failed(d.settle()))
+}
+
+// Now is the wall clock.
+func (d *Driver) Now() time.Time { return d.now }
+
+// Topics names the topics that the topology has written to, in order.
+func (d *Driver) Topics() []string {
+	var names []string
+	for _, name := range d.broker.order {
+		if len(d.broker.topics[name].produced) > 0 {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+// Records returns all records of one partition of a topic, those that were piped in as well. They are the driver's: don't change them.
+func (d *Driver) Records(topic string, partition int32) []Record {
+	t := d.broker.topics[topic]
+	if t == nil || partition < 0 || int(partition) >= len(t.partitions) {
+		return nil
+	}
+	return t.partitions[partition]
+}
+
+// Read returns the records that the topology has written to a topic, and committed, since the last call, over all partitions.
+func (d *Driver) Read(topic string) []Record {
+	if t := d.broker.topics[topic]; t != nil {
+		return t.unread()
+	}
+	return nil
+}
+
+// Aborted counts the transactions that failed to commit.
+func (d *Driver) Aborted() int { return d.aborted }
+
+// Dropped counts the records that were left out, by reason; see the Dropped… constants of package processors.
+func (d *Driver) Dropped() map[string]int64 {
+	sum := map[string]int64{}
+	for reason, n := range d.dropped {
+		sum[reason] += n
+	}
+	for _, m := range d.members() {
+		for _, drop := range m.task.Drops() {
+			sum[drop.Reason] += drop.Count
+		}
+	}
+	return sum
+}
+
+func (d *Driver) members() []*member {
+	if d.global == nil {
+		return d.tasks
+	}
+	return append([]*member{d.global}, d.tasks...)
+}
+
+func (d *Driver) tableNames() []string { return sortedNames(d.tables) }

@@ -1,0 +1,51 @@
+package golden
+
+import (
+	"errors"
+	"runtime"
+
+	"github.com/tributary-io/tributary/processors"
+	"github.com/tributary-io/tributary/topology"
+)
+
+// asBuildError is the library's error about a wrong topology, or nil.
+func asBuildError(err error) *topology.BuildError {
+	var e *topology.BuildError
+	errors.As(err, &e)
+	return e
+}
+
+// kindOfBuild is the format's kind of a build error: that of the first problem, at which Kafka Streams stops.
+func kindOfBuild(e *topology.BuildError) string {
+	if e.Problems[0].Kind == topology.InvalidArgument {
+		return kindInvalidArgument
+	}
+	return kindTopology
+}
+
+// is reports whether err is or wraps an E.
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
+// kindOfRun is the format's kind of an error that stopped the topology. The order is the oracle's.
+func kindOfRun(err error) string {
+	switch {
+	case is[*userError](err):
+		return kindUserFunction
+	case is[*processors.UnknownChildError](err):
+		return kindUnknownChild
+	case is[*processors.StoreAccessError](err):
+		return kindStoreAccess
+	case is[*processors.DeserializationError](err):
+		return kindDeserialization
+	case is[*processors.TimestampError](err):
+		return kindInvalidTimestamp
+	case is[*processors.SerializationError](err):
+		return kindSerialization
+	case is[*nullError](err), is[*processors.NullError](err), is[runtime.Error](err):
+		return kindInvalidArgument
+	}
+	return kindOther
+}

@@ -1,0 +1,220 @@
+package golden
+
+import (
+	"slices"
+
+	"github.com/tributary-io/tributary/topology"
+)
+
+// options are those of the library, as an operator collects them.
+type options = []topology.Option
+
+// node is what an id of a scenario names: a stream, a table, a grouping.
+type node interface {
+	// types are those of the keys and values.
+	types() topicTypes
+}
+
+// streamNode is a stream of any Go types.
+type streamNode interface {
+	node
+	filter(p predicate, not bool, opts options) node
+	mapValues(m typed, opts options) node
+	mapBoth(key, value typed, opts options) node
+	flatMap(f flat, opts options) node
+	flatMapValues(f flatValues, opts options) node
+	selectKey(m typed, opts options) node
+	peek(f func(k, v any), opts options) node
+	forEach(f func(k, v any), opts options)
+	split(branches []branch, def *branch, opts options) map[string]node
+	merge(other node, opts options) (node, error)
+	repartition(opts options) node
+	toTable(b *build, opts options) node
+	to(topic string, opts options)
+	toDynamic(prefix string, m typed, opts options)
+	process(k kind, opts options) node
+	processValues(k kind, opts options) node
+	groupByKey(opts options) node
+	groupBy(m typed, opts options) node
+}
+
+// stream is a stream of the topology with the types of the scenario.
+type stream[K, V any] struct {
+	s      *topology.Stream[K, V]
+	k      goType[K]
+	v      goType[V]
+	kt, vt Type
+}
+
+func (s *stream[K, V]) types() topicTypes { return topicTypes{s.kt, s.vt} }
+
+// with is s after an operator that keeps the types.
+func (s *stream[K, V]) with(t *topology.Stream[K, V]) *stream[K, V] {
+	return &stream[K, V]{t, s.k, s.v, s.kt, s.vt}
+}
+
+// apply calls a function of the vocabulary.
+func (s *stream[K, V]) apply(f function) func(K, V) any {
+	return func(k K, v V) any { return f(s.k.out(k), s.v.out(v)) }
+}
+
+func (s *stream[K, V]) keyOption() topology.Option { return topology.KeySerde(s.k.serde(s.kt)) }
+
+func (s *stream[K, V]) valueOption() topology.Option { return topology.ValueSerde(s.v.serde(s.vt)) }
+
+func (s *stream[K, V]) test(p predicate) func(K, V) bool {
+	return func(k K, v V) bool { return p(s.k.out(k), s.v.out(v)) }
+}
+
+func (s *stream[K, V]) filter(p predicate, not bool, opts options) node {
+	if not {
+		return s.with(s.s.FilterNot(s.test(p), opts...))
+	}
+	return s.with(s.s.Filter(s.test(p), opts...))
+}
+
+func (s *stream[K, V]) mapValues(m typed, opts options) node {
+	if m.out == typeInt64 {
+		return mapValuesTo(s, m, nullableInt64, opts)
+	}
+	return mapValuesTo(s, m, anyType, opts)
+}
+
+func mapValuesTo[K, V, V2 any](s *stream[K, V], m typed, out goType[V2], opts options) node {
+	opts = append(opts, topology.ValueSerde(out.serde(m.out)))
+	var t *topology.Stream[K, V2]
+	if m.withKey {
+		t = s.s.MapValuesWithKey(func(k K, v V) V2 { return out.in(m.f(s.k.out(k), s.v.out(v))) }, opts...)
+	} else {
+		t = s.s.MapValues(func(v V) V2 { return out.in(m.f(nil, s.v.out(v))) }, opts...)
+	}
+	return &stream[K, V2]{t, s.k, out, s.kt, m.out}
+}
+
+func (s *stream[K, V]) mapBoth(key, value typed, opts options) node {
+	if value.out == typeInt64 {
+		return mapTo(s, key, value, nullableInt64, opts)
+	}
+	return mapTo(s, key, value, anyType, opts)
+}
+
+func mapTo[K, V, V2 any](s *stream[K, V], key, value typed, out goType[V2], opts options) node {
+	keyOf, valueOf := s.apply(key.f), s.apply(value.f)
+	opts = append(opts, topology.KeySerde(key.out.Serde()), topology.ValueSerde(out.serde(value.out)))
+	t := s.s.Map(func(k K, v V) (any, V2) { return keyOf(k, v), out.in(valueOf(k, v)) }, opts...)
+	return &stream[any, V2]{t, anyType, out, key.out, value.out}
+}
+
+func (s *stream[K, V]) flatMap(f flat, opts options) node {
+	if f.value == typeInt64 {
+		return flatMapTo(s, f, nullableInt64, opts)
+	}
+	return flatMapTo(s, f, anyType, opts)
+}
+
+func flatMapTo[K, V, V2 any](s *stream[K, V], f flat, out goType[V2], opts options) node {
+	opts = append(opts, topology.KeySerde(f.key.Serde()), topology.ValueSerde(out.serde(f.value)))
+	t := s.s.FlatMap(func(k K, v V, emit func(any, V2)) {
+		for _, p := range f.f(s.k.out(k), s.v.out(v)) {
+			emit(p.key, out.in(p.value))
+		}
+	}, opts...)
+	return &stream[any, V2]{t, anyType, out, f.key, f.value}
+}
+
+func (s *stream[K, V]) flatMapValues(f flatValues, opts options) node {
+	if f.out == typeInt64 {
+		return flatMapValuesTo(s, f, nullableInt64, opts)
+	}
+	return flatMapValuesTo(s, f, anyType, opts)
+}
+
+func flatMapValuesTo[K, V, V2 any](s *stream[K, V], f flatValues, out goType[V2], opts options) node {
+	opts = append(opts, topology.ValueSerde(out.serde(f.out)))
+	t := s.s.FlatMapValuesWithKey(func(k K, v V, emit func(V2)) {
+		for _, x := range f.f(s.k.out(k), s.v.out(v)) {
+			emit(out.in(x))
+		}
+	}, opts...)
+	return &stream[K, V2]{t, s.k, out, s.kt, f.out}
+}
+
+func (s *stream[K, V]) selectKey(m typed, opts options) node {
+	opts = append(opts, topology.KeySerde(m.out.Serde()))
+	return &stream[any, V]{s.s.SelectKey(s.apply(m.f), opts...), anyType, s.v, m.out, s.vt}
+}
+
+func (s *stream[K, V]) action(f func(k, v any)) func(K, V) {
+	return func(k K, v V) { f(s.k.out(k), s.v.out(v)) }
+}
+
+func (s *stream[K, V]) peek(f func(k, v any), opts options) node {
+	return s.with(s.s.Peek(s.action(f), opts...))
+}
+
+func (s *stream[K, V]) forEach(f func(k, v any), opts options) { s.s.ForEach(s.action(f), opts...) }
+
+// branch is a branch of a split.
+type branch struct {
+	id   string
+	when predicate
+	opts options
+}
+
+func (s *stream[K, V]) split(branches []branch, def *branch, opts options) map[string]node {
+	split, out := s.s.Split(opts...), map[string]node{}
+	for _, b := range branches {
+		out[b.id] = s.with(split.Branch(s.test(b.when), b.opts...))
+	}
+	if def != nil {
+		out[def.id] = s.with(split.Default(def.opts...))
+	}
+	return out
+}
+
+func (s *stream[K, V]) merge(other node, opts options) (node, error) {
+	o, ok := other.(*stream[K, V])
+	if !ok {
+		return nil, unsupported("a merge of %T with %T", s, other)
+	}
+	return s.with(s.s.Merge(o.s, opts...)), nil
+}
+
+func (s *stream[K, V]) repartition(opts options) node {
+	return s.with(s.s.Repartition(append(opts, s.keyOption(), s.valueOption())...))
+}
+
+func (s *stream[K, V]) to(topic string, opts options) {
+	s.s.To(topic, append(opts, s.keyOption(), s.valueOption())...)
+}
+
+func (s *stream[K, V]) toDynamic(prefix string, m typed, opts options) {
+	name := s.apply(m.f)
+	s.s.ToDynamic(func(k K, v V) string { return prefix + text(name(k, v)) }, append(opts, s.keyOption(), s.valueOption())...)
+}
+
+func (s *stream[K, V]) process(k kind, opts options) node {
+	if k.value == typeInt64 {
+		return processTo(s, k, nullableInt64, opts)
+	}
+	return processTo(s, k, anyType, opts)
+}
+
+func processTo[K, V, V2 any](s *stream[K, V], k kind, out goType[V2], opts options) node {
+	opts = append(slices.Clip(opts), topology.KeySerde(k.key.Serde()), topology.ValueSerde(out.serde(k.value)))
+	t := s.s.Process(asProcessor(k, s.k, s.v, out), opts...)
+	return &stream[any, V2]{t, anyType, out, k.key, k.value}
+}
+
+func (s *stream[K, V]) processValues(k kind, opts options) node {
+	if k.value == typeInt64 {
+		return processValuesTo(s, k, nullableInt64, opts)
+	}
+	return processValuesTo(s, k, anyType, opts)
+}
+
+func processValuesTo[K, V, V2 any](s *stream[K, V], k kind, out goType[V2], opts options) node {
+	opts = append(slices.Clip(opts), topology.ValueSerde(out.serde(k.value)))
+	t := s.s.ProcessValues(asFixedKeyProcessor(k, s.k, s.v, out), opts...)
+	return &stream[K, V2]{t, s.k, out, s.kt, k.value}
+}

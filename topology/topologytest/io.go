@@ -1,0 +1,112 @@
+package topologytest
+
+import (
+	"fmt"
+
+	"github.com/tributary-io/tributary/processors"
+	"github.com/tributary-io/tributary/serde"
+)
+
+// Message is a record with typed key and value. KeyNull and ValueNull are the null bits; for a nullable type nil says it too.
+type Message[K, V any] struct {
+	Key       K
+	Value     V
+	KeyNull   bool
+	ValueNull bool
+	Timestamp int64 // ms since the epoch
+	Headers   []processors.Header
+	// Partition is read from output records. For input it is chosen by the key, unless SendTo says which.
+	Partition int32
+	Offset    int64
+}
+
+// InputTopic writes typed records to a topic that the topology reads.
+type InputTopic[K, V any] struct {
+	d     *Driver
+	topic string
+	key   serde.Codec[K]
+	value serde.Codec[V]
+}
+
+// Input makes an InputTopic.
+func Input[K, V any](d *Driver, topic string, key serde.Serde[K], value serde.Serde[V]) *InputTopic[K, V] {
+	return &InputTopic[K, V]{d, topic, serde.NewCodec(serde.Bind(key, topic, true)), serde.NewCodec(serde.Bind(value, topic, false))}
+}
+
+// Pipe writes a record and runs the topology until nothing is left to be done. The timestamp is in ms since the epoch.
+func (in *InputTopic[K, V]) Pipe(key K, value V, timestamp int64, headers ...processors.Header) error {
+	return in.Send(Message[K, V]{Key: key, Value: value, Timestamp: timestamp, Headers: headers})
+}
+
+// PipeNull writes a record with a null value: a delete, where the topic holds a table.
+func (in *InputTopic[K, V]) PipeNull(key K, timestamp int64, headers ...processors.Header) error {
+	return in.Send(Message[K, V]{Key: key, ValueNull: true, Timestamp: timestamp, Headers: headers})
+}
+
+// Send writes a record as Pipe does, with its null bits. Its key chooses the partition.
+func (in *InputTopic[K, V]) Send(m Message[K, V]) error { return in.send(m, -1) }
+
+// SendTo writes a record to a partition.
+func (in *InputTopic[K, V]) SendTo(partition int32, m Message[K, V]) error {
+	return in.send(m, partition)
+}
+
+func (in *InputTopic[K, V]) send(m Message[K, V], partition int32) error {
+	key, err := encode(in.key, m.Key, m.KeyNull)
+	if err != nil {
+		return in.d.report(fmt.Errorf("topic %s: the key can't be encoded: %w", in.topic, err))
+	}
+	value, err := encode(in.value, m.Value, m.ValueNull)
+	if err != nil {
+		return in.d.report(fmt.Errorf("topic %s: the value can't be encoded: %w", in.topic, err))
+	}
+	return in.d.Pipe(Record{Topic: in.topic, Partition: partition, Timestamp: m.Timestamp, Key: key, Value: value, Headers: m.Headers})
+}
+
+// encode gives nil for a null, and bytes that aren't nil for everything else.
+func encode[T any](c serde.Codec[T], v T, null bool) ([]byte, error) {
+	b, isNull, err := c.Encode([]byte{}, v, null)
+	if err != nil || isNull {
+		return nil, err
+	}
+	return b, nil
+}
+
+// OutputTopic reads typed records from a topic.
+type OutputTopic[K, V any] struct {
+	d     *Driver
+	topic string
+	key   serde.Codec[K]
+	value serde.Codec[V]
+}
+
+// Output makes an OutputTopic. Any topic can be read: also internal ones (with the application id in front), and dead letters.
+func Output[K, V any](d *Driver, topic string, key serde.Serde[K], value serde.Serde[V]) *OutputTopic[K, V] {
+	return &OutputTopic[K, V]{d, topic, serde.NewCodec(serde.Bind(key, topic, true)), serde.NewCodec(serde.Bind(value, topic, false))}
+}
+
+// Read returns the records written since the topic was last read, in the order in which they were written.
+func (out *OutputTopic[K, V]) Read() []Message[K, V] {
+	records := out.d.Read(out.topic)
+	messages := make([]Message[K, V], 0, len(records))
+	for _, r := range records {
+		m, err := out.decode(r)
+		if err != nil {
+			out.d.report(err)
+			return messages
+		}
+		messages = append(messages, m)
+	}
+	return messages
+}
+
+func (out *OutputTopic[K, V]) decode(r Record) (m Message[K, V], err error) {
+	m.Timestamp, m.Headers, m.Partition, m.Offset = r.Timestamp, r.Headers, r.Partition, r.Offset
+	if m.Key, m.KeyNull, err = out.key.DecodeNull(r.Key); err != nil {
+		return m, fmt.Errorf("topic %s, offset %d: the key can't be decoded: %w", r.Topic, r.Offset, err)
+	}
+	if m.Value, m.ValueNull, err = out.value.DecodeNull(r.Value); err != nil {
+		return m, fmt.Errorf("topic %s, offset %d: the value can't be decoded: %w", r.Topic, r.Offset, err)
+	}
+	return m, nil
+}

@@ -1,0 +1,231 @@
+package topologytest
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/tributary-io/tributary/internal/plan"
+	"github.com/tributary-io/tributary/internal/task"
+	"github.com/tributary-io/tributary/processors"
+	"github.com/tributary-io/tributary/state"
+)
+
+// member is a running task with its stores.
+type member struct {
+	d    *Driver
+	id   task.ID
+	subs []*plan.Subtopology
+	task *task.Task
+	db   *state.DB // nil without stores
+	// sealed is the generation of the stores that is being committed.
+	sealed *state.Generation
+}
+
+// start makes all tasks, restores their stores, and hands them what they have not read.
+func (d *Driver) start() error {
+	d.reader = map[task.TopicPartition]*member{}
+	if len(d.plan.Globals) > 0 {
+		m, err := d.newMember(task.ID{Subtopology: -1}, d.plan.Globals, d.partitionsOf(d.plan.Globals))
+		if err != nil {
+			return err
+		}
+		d.global = m
+	}
+	for _, t := range d.assignment() {
+		m, err := d.newMember(t.id, t.subs, t.inputs)
+		if err != nil {
+			return err
+		}
+		d.tasks = append(d.tasks, m)
+	}
+	return d.catchUp()
+}
+
+// assigned is a task to be made.
+type assigned struct {
+	id     task.ID
+	subs   []*plan.Subtopology
+	inputs []task.TopicPartition
+}
+
+// assignment lists the tasks: one for everything in the driver mode, else one for each sub-topology and partition.
+func (d *Driver) assignment() []assigned {
+	if !d.partitioned() {
+		inputs := d.partitionsOf(d.plan.Subtopologies)
+		if len(inputs) == 0 {
+			return nil
+		}
+		return []assigned{{task.ID{}, d.plan.Subtopologies, inputs}}
+	}
+	var all []assigned
+	for _, sub := range d.plan.Subtopologies {
+		subs := []*plan.Subtopology{sub}
+		byPartition := map[int32][]task.TopicPartition{}
+		tasks := int32(0)
+		for _, tp := range d.partitionsOf(subs) {
+			byPartition[tp.Partition] = append(byPartition[tp.Partition], tp)
+			tasks = max(tasks, tp.Partition+1)
+		}
+		for p := range tasks {
+			all = append(all, assigned{task.ID{Subtopology: sub.ID, Partition: p}, subs, byPartition[p]})
+		}
+	}
+	return all
+}
+
+// partitionsOf lists the input partitions of sub-topologies. In the driver mode a pattern is one input, as in Kafka Streams' driver;
+// else every topic that matches is.
+func (d *Driver) partitionsOf(subs []*plan.Subtopology) []task.TopicPartition {
+	var all []task.TopicPartition
+	seen := map[string]bool{}
+	add := func(topic string) {
+		if seen[topic] {
+			return
+		}
+		seen[topic] = true
+		for p := range d.broker.create(topic, 1).partitions {
+			all = append(all, task.TopicPartition{Topic: topic, Partition: int32(p)})
+		}
+	}
+	matched := d.matched()
+	for _, sub := range subs {
+		for _, n := range sub.Nodes {
+			if n.Kind != plan.SourceNode {
+				continue
+			}
+			for _, topic := range n.Topics {
+				add(topic)
+			}
+			if n.Pattern != "" && !d.partitioned() {
+				add(n.Pattern)
+				continue
+			}
+			for _, topic := range matched[n.Name] {
+				add(topic)
+			}
+		}
+	}
+	return all
+}
+
+func (d *Driver) newMember(id task.ID, subs []*plan.Subtopology, inputs []task.TopicPartition) (*member, error) {
+	m := &member{d: d, id: id, subs: subs}
+	if err := m.openStores(); err != nil {
+		return nil, err
+	}
+	cfg := task.Config{
+		ApplicationID: d.plan.ApplicationID, ID: id, Subtopologies: subs, Inputs: inputs,
+		Collector: m, Lake: m.appender, Handlers: d.opts.handlers,
+		Clock: func() time.Time { return d.now }, Logger: d.opts.logger, MaxIdle: -1,
+	}
+	if m.db != nil {
+		cfg.DB = m.db
+	}
+	if id.Subtopology < 0 {
+		// As in Kafka Streams, what can't be decoded from a global topic is left out whatever the handlers say.
+		cfg.Handlers = processors.Handlers{Deserialization: processors.SkipOnError()}
+	} else if d.global != nil && d.global.db != nil {
+		cfg.GlobalStores = d.global.db
+	}
+	t, err := task.New(cfg)
+	if err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	m.task = t
+	t.RestoreProgress(d.progress[id])
+	if err := m.restore(); err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	if err := t.Init(); err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	for _, tp := range inputs {
+		d.reader[tp] = m
+	}
+	return m, nil
+}
+
+// specs are the stores of the member's sub-topologies.
+func (m *member) specs() []state.Spec {
+	var specs []state.Spec
+	for _, sub := range m.subs {
+		for _, name := range sub.Stores {
+			s := m.d.plan.Stores[name]
+			if s == nil || s.Global != (m.id.Subtopology < 0) {
+				continue
+			}
+			specs = append(specs, s.Spec)
+		}
+	}
+	return specs
+}
+
+func (m *member) openStores() (err error) {
+	specs := m.specs()
+	if len(specs) == 0 {
+		return nil
+	}
+	opt := state.Options{Policy: state.EveryWrite, Log: m.d.opts.logger}
+	if m.d.opts.stateDir == "" {
+		m.db, err = state.OpenMemory(specs, opt)
+	} else {
+		m.db, err = state.OpenPebble(m.dir(), specs, m.d.resources, opt)
+	}
+	if err != nil {
+		return fmt.Errorf("task %s: opening the stores: %w", m.id, err)
+	}
+	return nil
+}
+
+// dir is where the member's stores are kept on disk.
+func (m *member) dir() string {
+	name := m.id.String()
+	if m.id.Subtopology < 0 {
+		name = "global"
+	}
+	return filepath.Join(m.d.opts.stateDir, m.d.plan.ApplicationID, name)
+}
+
+func (m *member) close() error {
+	var errs []error
+	if m.task != nil {
+		errs = append(errs, m.task.Close())
+	}
+	if m.db != nil {
+		errs = append(errs, m.db.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Send implements task.Collector: the record joins the open transaction.
+func (m *member) Send(out *task.Out) error {
+	if err := m.d.failure(ProduceOp); err != nil {
+		return err
+	}
+	t := m.d.broker.create(out.Topic, m.d.userPartitions(out.Topic))
+	partition := out.Partition
+	switch {
+	case !m.d.partitioned():
+		partition = 0
+	case partition < 0:
+		partition = t.choose(out.Key)
+	}
+	m.d.open = append(m.d.open, copyRecord(Record{
+		Topic: out.Topic, Partition: partition, Timestamp: out.Timestamp, Key: out.Key, Value: out.Value, Headers: out.Headers,
+	}))
+	return nil
+}
+
+// Partitions implements task.Collector.
+func (m *member) Partitions(topic string) (int32, error) {
+	if !m.d.partitioned() {
+		return 1, nil
+	}
+	return int32(len(m.d.broker.create(topic, m.d.userPartitions(topic)).partitions)), nil
+}
+
+func (m *member) appender(n *plan.Node) (processors.LakeAppender, error) {
+	return &appender{m, m.d.tables[n.Lake.Name]}, nil
+}
