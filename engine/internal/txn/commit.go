@@ -56,10 +56,17 @@ func Permanent(err error) bool {
 		errors.Is(err, kerr.PolicyViolation) || errors.Is(err, kerr.InvalidTimestamp)
 }
 
+// Offsets are a group's offsets that a transaction commits.
+type Offsets struct {
+	Group     string
+	Member    offsets.Member // generation -1 for a group without members
+	Positions []offsets.Position
+}
+
 // Commit ends the open transaction with the offsets that belong to it. There must be one with at least one record. ctx bounds all
 // of it; where it ends early the outcome says what that means. Without transactions (at-least-once) it flushes and commits the
 // offsets plainly: Committed or Aborted, and records may have been written in both cases.
-func (p *Producer) Commit(ctx context.Context, m offsets.Member, ps []offsets.Position) (Outcome, error) {
+func (p *Producer) Commit(ctx context.Context, of ...Offsets) (Outcome, error) {
 	t := p.current.Load()
 	if t == nil || t.produced.Load() == 0 {
 		return Aborted, errors.New("commit: no transaction is open")
@@ -72,17 +79,29 @@ func (p *Producer) Commit(ctx context.Context, m offsets.Member, ps []offsets.Po
 	}
 	if p.cfg.TransactionalID == "" {
 		p.current.Store(nil)
-		if err := offsets.Commit(ctx, p.client, p.cfg.Group, m, ps); err != nil {
-			return Aborted, err
-		}
-		return Committed, nil
+		return p.commitPlainly(ctx, of)
 	}
-	if len(ps) > 0 {
-		if err := p.sendOffsets(ctx, m, ps); err != nil {
+	for _, o := range of {
+		if len(o.Positions) == 0 {
+			continue
+		}
+		if err := p.sendOffsets(ctx, o); err != nil {
 			return Aborted, err
 		}
 	}
 	return p.end(ctx)
+}
+
+func (p *Producer) commitPlainly(ctx context.Context, of []Offsets) (Outcome, error) {
+	for _, o := range of {
+		if len(o.Positions) == 0 {
+			continue
+		}
+		if err := offsets.Commit(ctx, p.client, o.Group, o.Member, o.Positions); err != nil {
+			return Aborted, err
+		}
+	}
+	return Committed, nil
 }
 
 func (p *Producer) end(ctx context.Context) (Outcome, error) {
@@ -117,17 +136,17 @@ func (p *Producer) Abort(ctx context.Context) error {
 }
 
 // sendOffsets puts offsets into the open transaction.
-func (p *Producer) sendOffsets(ctx context.Context, m offsets.Member, ps []offsets.Position) error {
+func (p *Producer) sendOffsets(ctx context.Context, of Offsets) error {
 	id, epoch, err := p.client.ProducerID(ctx)
 	if err != nil {
 		return fmt.Errorf("producer id: %w", err)
 	}
 	if !p.implicit {
-		if err := retry(ctx, func() error { return p.addGroup(ctx, id, epoch) }); err != nil {
+		if err := retry(ctx, func() error { return p.addGroup(ctx, id, epoch, of.Group) }); err != nil {
 			return fmt.Errorf("add offsets to transaction: %w", err)
 		}
 	}
-	if err := retry(ctx, func() error { return p.commitOffsets(ctx, id, epoch, m, ps) }); err != nil {
+	if err := retry(ctx, func() error { return p.commitOffsets(ctx, id, epoch, of) }); err != nil {
 		return fmt.Errorf("commit offsets in transaction: %w", err)
 	}
 	return nil
@@ -146,9 +165,9 @@ func retry(ctx context.Context, f func() error) error {
 	}
 }
 
-func (p *Producer) addGroup(ctx context.Context, id int64, epoch int16) error {
+func (p *Producer) addGroup(ctx context.Context, id int64, epoch int16, group string) error {
 	req := kmsg.NewPtrAddOffsetsToTxnRequest()
-	req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group = p.cfg.TransactionalID, id, epoch, p.cfg.Group
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch, req.Group = p.cfg.TransactionalID, id, epoch, group
 	resp, err := req.RequestWith(ctx, p.client)
 	if err != nil {
 		return err
@@ -156,10 +175,11 @@ func (p *Producer) addGroup(ctx context.Context, id int64, epoch int16) error {
 	return kerr.ErrorForCode(resp.ErrorCode)
 }
 
-func (p *Producer) commitOffsets(ctx context.Context, id int64, epoch int16, m offsets.Member, ps []offsets.Position) error {
+func (p *Producer) commitOffsets(ctx context.Context, id int64, epoch int16, of Offsets) error {
+	ps := of.Positions
 	req := kmsg.NewPtrTxnOffsetCommitRequest()
 	req.TransactionalID, req.ProducerID, req.ProducerEpoch = p.cfg.TransactionalID, id, epoch
-	req.Group, req.Generation, req.MemberID, req.InstanceID = p.cfg.Group, m.Generation, m.ID, m.InstanceID
+	req.Group, req.Generation, req.MemberID, req.InstanceID = of.Group, of.Member.Generation, of.Member.ID, of.Member.InstanceID
 	at := map[string]int{}
 	for i := range ps {
 		j, ok := at[ps[i].Topic]

@@ -23,7 +23,6 @@ type Config struct {
 	// Timeout is how long a transaction may stay open before the coordinator aborts it. It bounds how long readers, and an
 	// instance that takes over, wait for a dead one.
 	Timeout time.Duration
-	Group   string // whose offsets are committed
 	Logger  *slog.Logger
 }
 
@@ -38,25 +37,51 @@ type Producer struct {
 
 	mu      sync.Mutex // guards the beginning of a transaction
 	current atomic.Pointer[transaction]
-	records sync.Pool
+	entries sync.Pool
 }
 
-// transaction is what is known of the open transaction. A record's acknowledgement finds it by its promise, so one that comes
-// late can't be taken for that of a later transaction.
+// transaction is what is known of the open transaction. A record's acknowledgement finds it by its entry, so one that comes late
+// can't be taken for that of a later transaction.
 type transaction struct {
-	p        *Producer
 	began    time.Time
-	promise  func(*kgo.Record, error)
 	produced atomic.Int64
 
 	mu  sync.Mutex
 	err error // the first that a record met
 }
 
+// entry is a record on its way, and what its acknowledgement needs. Entries are reused.
+type entry struct {
+	record  kgo.Record
+	promise func(*kgo.Record, error) // acknowledged, bound once
+	pool    *sync.Pool
+	txn     *transaction
+	end     *End
+}
+
+// End follows how far records got into a partition: the offset behind the last one acknowledged.
+type End struct{ next atomic.Int64 }
+
+// Next is the offset behind the last record, 0 if there was none. It is complete once the transaction is committed.
+func (e *End) Next() int64 { return e.next.Load() }
+
+func (e *End) reached(offset int64) {
+	for {
+		old := e.next.Load()
+		if old > offset || e.next.CompareAndSwap(old, offset+1) {
+			return
+		}
+	}
+}
+
 // New makes a producer. Nothing is sent before Reset.
 func New(cfg Config) *Producer {
 	p := &Producer{cfg: cfg}
-	p.records.New = func() any { return new(kgo.Record) }
+	p.entries.New = func() any {
+		e := &entry{pool: &p.entries}
+		e.promise = e.acknowledged
+		return e
+	}
 	return p
 }
 
@@ -131,9 +156,20 @@ func (p *Producer) Close() {
 // Header is a record's header.
 type Header = kgo.RecordHeader
 
-// Produce sends a record to its partition, beginning a transaction where none is open. The bytes must stay as they are until the
-// transaction ends. It may block while many records are in flight. Failures show at Commit, and as soon as they are known in Err.
-func (p *Producer) Produce(ctx context.Context, topic string, partition int32, key, value []byte, timestamp int64, headers []Header) error {
+// Record is a record to produce. Its bytes must stay as they are until the transaction ends.
+type Record struct {
+	Topic      string
+	Partition  int32
+	Key, Value []byte // nil is null
+	Timestamp  int64  // ms
+	Headers    []Header
+	// End, if not nil, is told the record's offset.
+	End *End
+}
+
+// Produce sends a record to its partition, beginning a transaction where none is open. It may block while many records are in
+// flight. Failures show at Commit, and as soon as they are known in Err.
+func (p *Producer) Produce(ctx context.Context, r Record) error {
 	t := p.current.Load()
 	if t == nil {
 		var err error
@@ -141,10 +177,11 @@ func (p *Producer) Produce(ctx context.Context, topic string, partition int32, k
 			return err
 		}
 	}
-	r := p.records.Get().(*kgo.Record)
-	*r = kgo.Record{Topic: topic, Partition: partition, Key: key, Value: value, Timestamp: time.UnixMilli(timestamp), Headers: headers}
+	e := p.entries.Get().(*entry)
+	e.record = kgo.Record{Topic: r.Topic, Partition: r.Partition, Key: r.Key, Value: r.Value, Timestamp: time.UnixMilli(r.Timestamp), Headers: r.Headers}
+	e.txn, e.end = t, r.End
 	t.produced.Add(1)
-	p.client.Produce(ctx, r, t.promise)
+	p.client.Produce(ctx, &e.record, e.promise)
 	return nil
 }
 
@@ -159,21 +196,28 @@ func (p *Producer) begin() (*transaction, error) {
 			return nil, fmt.Errorf("begin transaction: %w", err)
 		}
 	}
-	t := &transaction{p: p, began: time.Now()}
-	t.promise = t.acknowledged
+	t := &transaction{began: time.Now()}
 	p.current.Store(t)
 	return t, nil
 }
 
-func (t *transaction) acknowledged(r *kgo.Record, err error) {
-	if err != nil {
-		t.mu.Lock()
-		if t.err == nil {
-			t.err = &ProduceError{Topic: r.Topic, Partition: r.Partition, Err: err}
-		}
-		t.mu.Unlock()
+func (e *entry) acknowledged(r *kgo.Record, err error) {
+	switch {
+	case err != nil:
+		e.txn.fail(&ProduceError{Topic: r.Topic, Partition: r.Partition, Err: err})
+	case e.end != nil:
+		e.end.reached(r.Offset)
 	}
-	t.p.records.Put(r)
+	e.txn, e.end, e.record = nil, nil, kgo.Record{}
+	e.pool.Put(e)
+}
+
+func (t *transaction) fail(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.err = err
+	}
 }
 
 func (t *transaction) failed() error {

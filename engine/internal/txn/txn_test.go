@@ -40,7 +40,7 @@ func (f *fixture) producer(opts ...kgo.Opt) *Producer {
 	f.t.Helper()
 	p := New(Config{
 		Client:          append([]kgo.Opt{kgo.SeedBrokers(f.c.Addrs...)}, opts...),
-		TransactionalID: f.name, Group: f.name, Timeout: 10 * time.Second, Logger: slog.New(slog.DiscardHandler),
+		TransactionalID: f.name, Timeout: 10 * time.Second, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err := p.Reset(f.t.Context()); err != nil {
 		f.t.Fatal(err)
@@ -51,14 +51,18 @@ func (f *fixture) producer(opts ...kgo.Opt) *Producer {
 
 func (f *fixture) produce(p *Producer, value string) {
 	f.t.Helper()
-	if err := p.Produce(f.t.Context(), f.name, 1, nil, []byte(value), 1234, nil); err != nil {
+	if err := p.Produce(f.t.Context(), Record{Topic: f.name, Partition: 1, Value: []byte(value), Timestamp: time.Now().UnixMilli()}); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
+func (f *fixture) offsets(m offsets.Member, at int64) Offsets {
+	return Offsets{Group: f.name, Member: m, Positions: []offsets.Position{{Partition: f.part, Offset: at}}}
+}
+
 func (f *fixture) commit(p *Producer, offset int64) {
 	f.t.Helper()
-	outcome, err := p.Commit(f.t.Context(), outsider, []offsets.Position{{Partition: f.part, Offset: offset}})
+	outcome, err := p.Commit(f.t.Context(), f.offsets(outsider, offset))
 	if outcome != Committed || err != nil {
 		f.t.Fatalf("commit: %v, %v", outcome, err)
 	}
@@ -116,7 +120,7 @@ func TestResetEndsWhatWasOpen(t *testing.T) {
 		if err := dead.client.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := dead.sendOffsets(t.Context(), outsider, []offsets.Position{{Partition: f.part, Offset: 9}}); err != nil {
+		if err := dead.sendOffsets(t.Context(), f.offsets(outsider, 9)); err != nil {
 			t.Fatal(err)
 		}
 		p := f.producer()
@@ -125,7 +129,7 @@ func TestResetEndsWhatWasOpen(t *testing.T) {
 		f.commit(p, 1)
 		f.want(1, "a")
 
-		outcome, err := dead.Commit(t.Context(), outsider, []offsets.Position{{Partition: f.part, Offset: 9}})
+		outcome, err := dead.Commit(t.Context(), f.offsets(outsider, 9))
 		if outcome == Committed || err == nil {
 			t.Fatalf("the fenced producer's commit: %v, %v", outcome, err)
 		}
@@ -139,7 +143,7 @@ func TestStrangersTransactionAborts(t *testing.T) {
 		f := newFixture(t, c, "stranger")
 		p := f.producer()
 		f.produce(p, "lost")
-		outcome, err := p.Commit(t.Context(), offsets.Member{ID: "nobody", Generation: 4}, []offsets.Position{{Partition: f.part, Offset: 1}})
+		outcome, err := p.Commit(t.Context(), f.offsets(offsets.Member{ID: "nobody", Generation: 4}, 1))
 		if outcome != Aborted || !offsets.LostMembership(err) {
 			t.Fatalf("got %v, %v", outcome, err)
 		}
@@ -159,7 +163,7 @@ func TestLostReplyIsUnknownAndSettledByReset(t *testing.T) {
 	p := f.producer(kgo.RequestRetries(0))
 	f.produce(p, "a")
 	c.Embedded.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, TopLevel: true, Err: kerr.UnknownServerError})
-	outcome, err := p.Commit(t.Context(), outsider, []offsets.Position{{Partition: f.part, Offset: 1}})
+	outcome, err := p.Commit(t.Context(), f.offsets(outsider, 1))
 	if outcome != Unknown || err == nil {
 		t.Fatalf("got %v, %v", outcome, err)
 	}
@@ -179,7 +183,7 @@ func TestForgottenProducerStartsAnew(t *testing.T) {
 	p := f.producer()
 	f.produce(p, "lost")
 	c.Embedded.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Err: kerr.InvalidProducerIDMapping})
-	outcome, err := p.Commit(t.Context(), outsider, []offsets.Position{{Partition: f.part, Offset: 1}})
+	outcome, err := p.Commit(t.Context(), f.offsets(outsider, 1))
 	if outcome != Aborted || !errors.Is(err, kerr.InvalidProducerIDMapping) {
 		t.Fatalf("got %v, %v", outcome, err)
 	}
@@ -196,10 +200,10 @@ func TestFailedRecordSpoilsTheTransaction(t *testing.T) {
 		f := newFixture(t, c, "failed-record")
 		p := f.producer()
 		f.produce(p, "lost")
-		if err := p.Produce(t.Context(), f.name, 7, nil, []byte("x"), 0, nil); err != nil { // there is no partition 7
+		if err := p.Produce(t.Context(), Record{Topic: f.name, Partition: 7, Value: []byte("x")}); err != nil { // there is no partition 7
 			t.Fatal(err)
 		}
-		outcome, err := p.Commit(t.Context(), outsider, []offsets.Position{{Partition: f.part, Offset: 1}})
+		outcome, err := p.Commit(t.Context(), f.offsets(outsider, 1))
 		var bad *ProduceError
 		if outcome != Aborted || !errors.As(err, &bad) || bad.Partition != 7 {
 			t.Fatalf("got %v, %v", outcome, err)
@@ -213,10 +217,38 @@ func TestFailedRecordSpoilsTheTransaction(t *testing.T) {
 	})
 }
 
+// Records of a transaction tell their offsets, and offsets of two groups go with it.
+func TestEndsAndTwoGroups(t *testing.T) {
+	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
+		f := newFixture(t, c, "ends")
+		p := f.producer()
+		for _, want := range []int64{2, 5} { // the marker of the first is in between
+			var end End
+			for range 2 {
+				if err := p.Produce(t.Context(), Record{Topic: f.name, Partition: 1, Value: []byte("x"), Timestamp: time.Now().UnixMilli(), End: &end}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			other := f.offsets(outsider, want)
+			other.Group += "-other"
+			if outcome, err := p.Commit(t.Context(), f.offsets(outsider, 7), other); outcome != Committed {
+				t.Fatal(outcome, err)
+			}
+			if end.Next() != want {
+				t.Errorf("end %d, want %d", end.Next(), want)
+			}
+			got, err := offsets.Fetch(t.Context(), f.client, other.Group, []offsets.Partition{f.part})
+			if err != nil || got[0].Offset != want {
+				t.Errorf("the other group: %v %v, want %d", got, err, want)
+			}
+		}
+	})
+}
+
 func TestAtLeastOnce(t *testing.T) {
 	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
 		f := newFixture(t, c, "at-least-once")
-		p := New(Config{Client: []kgo.Opt{kgo.SeedBrokers(c.Addrs...)}, Group: f.name, Logger: slog.New(slog.DiscardHandler)})
+		p := New(Config{Client: []kgo.Opt{kgo.SeedBrokers(c.Addrs...)}, Logger: slog.New(slog.DiscardHandler)})
 		if err := p.Reset(t.Context()); err != nil {
 			t.Fatal(err)
 		}
