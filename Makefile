@@ -5,6 +5,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
+# The formatter that belongs to the Go version above; the one in PATH may be older than the language.
+GOFMT = $$(go env GOROOT)/bin/gofmt
+
 # Packages to work on, and how many of them at once: tests start brokers, so more than two only disturb each other.
 PKG ?= ./...
 PARALLEL ?= 2
@@ -29,7 +32,7 @@ test: lint unit ## check everything: format, vet, staticcheck, unit and integrat
 
 lint: ## check the format, vet, staticcheck
 	@echo "== gofmt"
-	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "not formatted, run make fmt:"; echo "$$bad"; exit 1; fi
+	@bad=$$($(GOFMT) -l .); if [ -n "$$bad" ]; then echo "not formatted, run make fmt:"; echo "$$bad"; exit 1; fi
 	@echo "== go vet"
 	@go vet $(PKG)
 	@echo "== staticcheck"
@@ -56,4 +59,4 @@ bench: ## run the Go benchmarks of PKG
 	go test -run '^$$' -bench . -benchmem -p 1 $(PKG)
 
 fmt: ## format the code
-	gofmt -w .
+	$(GOFMT) -w .
