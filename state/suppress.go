@@ -142,7 +142,7 @@ func (s *changeBuffer) Prior(key, dst []byte) (value []byte, buffered bool, err 
 	if v.Prior == nil {
 		return nil, true, nil
 	}
-	return append(dst, v.Prior...), true, nil
+	return notNil(append(dst, v.Prior...)), true, nil
 }
 
 // EvictWhile implements ChangeBuffer.
@@ -277,12 +277,25 @@ func (s *changeBuffer) restore(r *RestoreRecord) error {
 	if len(rest) != bufferTimeBytes {
 		return fmt.Errorf("%d bytes after the value, not %d: %w", len(rest), bufferTimeBytes, ErrBufferValue)
 	}
-	time := getTS(rest)
-	if buffered {
-		time = at
+	return s.replace(getTS(rest), at, &before, buffered, r, &v)
+}
+
+// replace puts a restored change. Its time is the one that counts: it differs from that of the change before it where the key left the
+// buffer and came back between two commits.
+func (s *changeBuffer) replace(time, at int64, before *BufferValue, buffered bool, r *RestoreRecord, v *BufferValue) error {
+	if buffered && at == time {
 		s.cur.bytes -= bufferTimeBytes + before.residentBytes(len(r.Key))
+		return s.putRows(time, r.Key, r.Value, v, true)
 	}
-	return s.putRows(time, r.Key, r.Value, &v, buffered)
+	if buffered {
+		if err := s.remove(at, r.Key, before); err != nil {
+			return err
+		}
+		if err := s.refreshMinTime(at); err != nil {
+			return err
+		}
+	}
+	return s.putRows(time, r.Key, r.Value, v, false)
 }
 
 func checkBufferVersion(headers []Header) error {

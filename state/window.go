@@ -29,7 +29,7 @@ func (s *store) appendWindowByKey(dst, key []byte, start int64, seq uint32) []by
 
 func (s *store) appendWindowByTime(dst, key []byte, start int64, seq uint32) []byte {
 	dst = appendOrdered(appendPrefix(dst, s.id, classByTime), s.segment(start))
-	dst = append(appendOrdered(dst, start), key...)
+	dst = appendEscaped(appendOrdered(dst, start), key)
 	return binary.BigEndian.AppendUint32(dst, seq)
 }
 
@@ -49,8 +49,11 @@ func cutWindowRow(row []byte, scratch *[]byte) (key []byte, start int64, seq uin
 		return nil, 0, 0, false
 	}
 	if row[2] == classByTime {
-		n := len(row) - 4
-		return row[segmentEnd+8 : n : n], ordered(row[segmentEnd:]), binary.BigEndian.Uint32(row[n:]), true
+		key, rest, ok := cutEscaped(row[segmentEnd+8:], scratch)
+		if !ok || len(rest) != 4 {
+			return nil, 0, 0, false
+		}
+		return key, ordered(row[segmentEnd:]), binary.BigEndian.Uint32(rest), true
 	}
 	key, rest, ok := cutEscaped(row[segmentEnd:], scratch)
 	if !ok || len(rest) != windowKeySuffix {
