@@ -73,14 +73,18 @@ func aggregateWindows[K, V, A any](
 	key, value := keySerde(s, g.key), valueSerde(s, value)
 	o.needStoreSerdes(needSerdes(key, value))
 	store := processors.Store[K, A]{Name: m.spec.Name, Key: key, Value: value}
-	var proc processors.Table[Window[K], A]
-	if w.kind == sliding {
-		proc = processors.NewSlidingAggregate(agg, w.slidingWindows(), b.emit(onClose), store)
-	} else {
-		proc = processors.NewWindowAggregate(agg, w.timeWindows(), b.emit(onClose), store)
-	}
+	proc := newWindowAggregate(agg, w, b.emit(onClose), store)
 	grace := logical.WindowGrace{Ms: w.grace.Milliseconds(), Never: w.kind == unlimited}
 	return addWindowed(o, g, m, proc, grace, key, timeWindowed(key, w), value)
+}
+
+func newWindowAggregate[K, V, A any](
+	agg processors.Aggregation[K, V, A], w Windows, e processors.Emit, store processors.Store[K, A],
+) processors.Table[Window[K], A] {
+	if w.kind == sliding {
+		return processors.NewSlidingAggregate(agg, w.slidingWindows(), e, store)
+	}
+	return processors.NewWindowAggregate(agg, w.timeWindows(), e, store)
 }
 
 // timeWindowed is the serde of keys in time windows, if that of the key is known.

@@ -47,23 +47,57 @@ func (p *Plan) describeGlobal(b *strings.Builder, s *Subtopology) {
 }
 
 // describer holds the order in which a sub-topology's nodes are listed: those with the most below them first, then by name.
-type describer struct{ size map[*Node]int }
+//
+// Parents and children are put in order while the sizes are still being summed up, node by node in the order of a Java HashMap, since
+// that is how Kafka Streams comes to its text.
+type describer struct {
+	size              map[*Node]int
+	parents, children map[*Node][]*Node
+}
 
 func newDescriber(s *Subtopology) *describer {
-	d := &describer{size: make(map[*Node]int, len(s.Nodes))}
-	for _, n := range slices.Backward(s.Nodes) {
-		d.size[n] = 1
-		for _, c := range n.Children {
-			d.size[n] += d.size[c] // a node that is reached on two ways counts twice
+	d := &describer{
+		size: make(map[*Node]int, len(s.Nodes)), parents: make(map[*Node][]*Node, len(s.Nodes)), children: make(map[*Node][]*Node, len(s.Nodes)),
+	}
+	byName := make(map[string]*Node, len(s.Nodes))
+	names := make([]string, len(s.Nodes))
+	for i, n := range s.Nodes {
+		d.size[n], byName[n.Name], names[i] = 1, n, n.Name
+	}
+	for _, name := range hashOrder(names) {
+		n := byName[name]
+		for _, p := range n.Parents {
+			d.parents[n] = d.insert(d.parents[n], p)
+			d.children[p] = d.insert(d.children[p], n)
+			d.grow(p, d.size[n])
 		}
 	}
 	return d
 }
 
+// insert puts a node where it belongs by the sizes known so far; what is in the list stays as it is.
+func (d *describer) insert(list []*Node, n *Node) []*Node {
+	at, found := slices.BinarySearchFunc(list, n, d.compare)
+	if found {
+		return list
+	}
+	return slices.Insert(list, at, n)
+}
+
+// grow adds to the size of a node and of all that were found above it. A node that is reached on two ways counts twice.
+func (d *describer) grow(n *Node, by int) {
+	d.size[n] += by
+	for _, p := range d.parents[n] {
+		d.grow(p, by)
+	}
+}
+
+func (d *describer) compare(x, y *Node) int {
+	return cmp.Or(cmp.Compare(d.size[y], d.size[x]), cmp.Compare(x.Name, y.Name))
+}
+
 func (d *describer) sorted(nodes []*Node) []*Node {
-	return slices.SortedFunc(slices.Values(nodes), func(x, y *Node) int {
-		return cmp.Or(cmp.Compare(d.size[y], d.size[x]), cmp.Compare(x.Name, y.Name))
-	})
+	return slices.SortedFunc(slices.Values(nodes), d.compare)
 }
 
 func (d *describer) node(b *strings.Builder, p *Plan, n *Node) {
@@ -86,22 +120,22 @@ func (d *describer) node(b *strings.Builder, p *Plan, n *Node) {
 		b.WriteString("Sink: " + n.Name + " (table: " + n.Lake.Sink.String() + ")")
 	}
 	if n.Kind == SourceNode || n.Kind == ProcessorNode {
-		b.WriteString("\n      --> " + d.names(n.Children))
+		b.WriteString("\n      --> " + names(d.children[n]))
 	}
 	if n.Kind != SourceNode {
-		b.WriteString("\n      <-- " + d.names(n.Parents))
+		b.WriteString("\n      <-- " + names(d.parents[n]))
 	}
 }
 
-func (d *describer) names(nodes []*Node) string {
+func names(nodes []*Node) string {
 	if len(nodes) == 0 {
 		return "none"
 	}
-	names := make([]string, 0, len(nodes))
-	for _, n := range d.sorted(nodes) {
-		names = append(names, n.Name)
+	list := make([]string, len(nodes))
+	for i, n := range nodes {
+		list[i] = n.Name
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(list, ", ")
 }
 
 // rawTopic takes the application id off an internal topic.
