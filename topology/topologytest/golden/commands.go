@@ -14,12 +14,13 @@ import (
 type command struct {
 	words []string
 	size  int64 // ms, of the windows of a window store
+	keeps int64 // ms, the history of a versioned store
 	err   error
 }
 
 // runCommand runs one store command and returns its result lines. Expired puts, which a store refuses, are reported to expired.
 func runCommand(v *storeView, line string, expired func()) ([]string, error) {
-	c := &command{words: strings.Split(line, " "), size: v.windowSize}
+	c := &command{words: strings.Split(line, " "), size: v.windowSize, keeps: v.history}
 	var lines []string
 	var err error
 	switch v.kind {
@@ -294,6 +295,9 @@ func (c *command) versioned(s *state.VersionedStore[any, any], expired func()) (
 		}
 		return []string{fmt.Sprintf("put=%d", validTo)}, err
 	case "delete":
+		if c.num(2) < s.Bytes().StreamTime()-c.keeps {
+			expired() // the store does nothing
+		}
 		return oneVersion(s.Delete(c.arg(1), c.num(2)))
 	case "get":
 		if len(c.words) > 2 {
