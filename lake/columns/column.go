@@ -2,6 +2,7 @@ package columns
 
 import (
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
@@ -103,6 +104,15 @@ func (c *Column) AppendStruct() { c.rows++ }
 // AppendEnd ends one value of a List or Map column, whose elements the caller has appended; elems is the element column (for a
 // map: the key column).
 func (c *Column) AppendEnd(elems *Column) { c.off = append(c.off, int32(elems.Len())) }
+
+// IsEmptyAt reports whether the i-th value of a String column is a text of no characters, not a null.
+func (c *Column) IsEmptyAt(i int) bool {
+	if c.off[i] != c.off[i+1] {
+		return false
+	}
+	_, null := slices.BinarySearch(c.nulls, int32(i))
+	return !null
+}
 
 // maxOffset bounds a column's bytes and elements: offsets are 32 bits wide.
 const maxOffset = math.MaxInt32

@@ -38,7 +38,7 @@ func (o Options) Normalize() (Options, error) {
 		o.Codec = "zstd"
 	}
 	if _, ok := codecs[o.Codec]; !ok {
-		return o, fmt.Errorf("Parquet codec %q is not known: zstd, snappy, gzip, lz4, brotli and uncompressed are", o.Codec)
+		return o, fmt.Errorf("codec %q of Parquet is not known: zstd, snappy, gzip, lz4, brotli and uncompressed are", o.Codec)
 	}
 	if o.Level == 0 && o.Codec == "zstd" {
 		o.Level = 1

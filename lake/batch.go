@@ -1,0 +1,58 @@
+package lake
+
+import (
+	"errors"
+
+	"github.com/tributary-io/tributary/lake/columns"
+	"github.com/tributary-io/tributary/lake/delta"
+	"github.com/tributary-io/tributary/lake/sink"
+)
+
+// batch is one commit's rows. It implements sink.Batch.
+type batch struct {
+	w          *writer
+	b          *columns.Builder
+	tombstones int64 // null values that made no row
+
+	// Source timestamps of the rows in ms, for the commit's record.
+	oldest, newest int64
+
+	// Once encoded, the batch keeps its files over repeated calls of Commit.
+	encoded bool
+	adds    []delta.Add
+}
+
+// Append implements sink.Batch. A null value makes no row, and is no error, unless the sink lands tombstones.
+func (b *batch) Append(key, value any, meta *sink.Meta) error {
+	if b.encoded {
+		return errors.New("a batch that was given to Commit takes no more rows")
+	}
+	err := b.w.sink.layout.append(b.b, b.w.sink.opts.tombstones, key, value, meta)
+	switch {
+	case err == errTombstone:
+		b.tombstones++
+		return nil
+	case err != nil:
+		return err
+	}
+	ts := meta.BrokerTimestamp
+	if b.b.Rows() == 1 {
+		b.oldest, b.newest = ts, ts
+	}
+	b.oldest, b.newest = min(b.oldest, ts), max(b.newest, ts)
+	return nil
+}
+
+// Rows implements sink.Batch.
+func (b *batch) Rows() int { return b.b.Rows() }
+
+// Bytes implements sink.Batch: the memory of the rows' values. Growing buffers may hold up to twice as much for a moment.
+func (b *batch) Bytes() int64 { return b.b.Bytes() }
+
+// Release implements sink.Batch.
+func (b *batch) Release() {
+	if b.b != nil {
+		b.w.recycle(b.b)
+		b.b = nil
+	}
+}

@@ -1,0 +1,52 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/tributary-io/tributary/lake/sink"
+)
+
+// deltaSink is what Delta returns. It is bound once, when the topology is built, and may be opened by many instances.
+type deltaSink struct {
+	place  string
+	opts   options
+	layout *layout // set by Bind
+}
+
+// Delta makes a sink of a Delta table. place is the path of the table's folder, or a URL that object.Open knows. The table is
+// made when the sink is first opened, if it isn't there.
+//
+// Columns are the fields of the stream's value type (see package columns/gorows for names, tags and types), or those of an Avro
+// schema given by AvroValue. Options add columns and say how the table is made.
+func Delta(place string, opts ...Option) sink.Sink {
+	s := &deltaSink{place: place, opts: options{valueName: "value"}}
+	for _, o := range opts {
+		o(&s.opts)
+	}
+	return s
+}
+
+// String implements sink.Sink.
+func (s *deltaSink) String() string { return "delta:" + s.place }
+
+// Bind implements sink.Sink.
+func (s *deltaSink) Bind(key, value reflect.Type) error {
+	l, errs := newLayout(&s.opts, key, value)
+	errs = append(errs, s.opts.errs...)
+	if len(errs) > 0 {
+		return fmt.Errorf("table %s can't hold the stream's rows:\n%w", s.place, errors.Join(errs...))
+	}
+	s.layout = l
+	return nil
+}
+
+// Open implements sink.Sink.
+func (s *deltaSink) Open(ctx context.Context, env sink.Env) (sink.Writer, error) {
+	if s.layout == nil {
+		return nil, fmt.Errorf("table %s is opened before it is bound to the stream's types", s.place)
+	}
+	return openWriter(ctx, s, env)
+}

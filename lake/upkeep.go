@@ -1,0 +1,54 @@
+package lake
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/tributary-io/tributary/lake/delta"
+)
+
+// upkeepLimit bounds one round of upkeep, so that closing a writer doesn't hang on a store that doesn't answer.
+const upkeepLimit = 2 * time.Minute
+
+// upkeep keeps a table's log short beside the commits: checksums, checkpoints, clean-up. Its errors are logged and change
+// nothing: the next round tries again.
+type upkeep struct {
+	table  *delta.Table
+	log    *slog.Logger
+	signal chan struct{}
+	done   chan struct{}
+	once   sync.Once
+}
+
+func startUpkeep(t *delta.Table, log *slog.Logger) *upkeep {
+	u := &upkeep{table: t, log: log, signal: make(chan struct{}, 1), done: make(chan struct{})}
+	go u.run()
+	return u
+}
+
+// wake asks for a round. Rounds that are asked for meanwhile fall together.
+func (u *upkeep) wake() {
+	select {
+	case u.signal <- struct{}{}:
+	default:
+	}
+}
+
+func (u *upkeep) run() {
+	defer close(u.done)
+	for range u.signal {
+		ctx, cancel := context.WithTimeout(context.Background(), upkeepLimit)
+		if err := u.table.Maintain(ctx); err != nil {
+			u.log.Warn("upkeep of the table's log failed; the next commit tries again", "error", err)
+		}
+		cancel()
+	}
+}
+
+// stop ends the goroutine after the rounds that were asked for.
+func (u *upkeep) stop() {
+	u.once.Do(func() { close(u.signal) })
+	<-u.done
+}
