@@ -234,27 +234,22 @@ func (s *store) applyMemory(o *overlay, m *storeMeta) {
 	if o == nil && !expired {
 		return
 	}
-	s.mem.update(func(om *orderedMap) {
+	s.mem.update(func() {
 		if o != nil {
 			for e := range uint32(len(o.entries)) {
-				applyRow(om, o, e)
+				if val := o.value(o.entries[e].last - 1); val != nil {
+					s.mem.set(o.entryKey(e), val)
+				} else {
+					s.mem.delete(o.entryKey(e))
+				}
 			}
 		}
-		for i := range lowers {
-			om.deleteRange(lowers[i], uppers[i])
+		if expired {
+			for i := range lowers {
+				s.mem.deleteRange(lowers[i], uppers[i])
+			}
 		}
 	})
-}
-
-func applyRow(om *orderedMap, o *overlay, e uint32) {
-	key, val := o.entryKey(e), o.value(o.entries[e].last-1)
-	if val == nil {
-		om.delete(key)
-		return
-	}
-	row := make([]byte, 0, len(key)+len(val))
-	row = append(append(row, key...), val...)
-	om.set(row[:len(key):len(key)], row[len(key):])
 }
 
 const minExpired = math.MinInt64

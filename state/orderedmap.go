@@ -12,8 +12,6 @@ import (
 // It is not safe for concurrent use; snapshots are.
 type orderedMap struct {
 	chunks []*chunk
-	size   int
-	bytes  int64
 	owner  *int // chunks with another owner are shared with a snapshot
 	shared bool // the list of chunks is shared with a snapshot
 }
@@ -47,18 +45,6 @@ func searchItems(items []item, key []byte) (int, bool) {
 	return slices.BinarySearchFunc(items, key, func(it item, k []byte) int { return bytes.Compare(it.key, k) })
 }
 
-func (m *orderedMap) get(key []byte) ([]byte, bool) {
-	if len(m.chunks) == 0 {
-		return nil, false
-	}
-	c := m.chunks[searchChunks(m.chunks, key)]
-	i, ok := searchItems(c.items, key)
-	if !ok {
-		return nil, false
-	}
-	return c.items[i].val, true
-}
-
 // own gives chunk ci for writing.
 func (m *orderedMap) own(ci int) *chunk {
 	m.ownList()
@@ -77,24 +63,20 @@ func (m *orderedMap) ownList() {
 	}
 }
 
-// set keeps key and val: the caller gives them away.
+// set keeps val and, if it is new, key: the caller gives them away.
 func (m *orderedMap) set(key, val []byte) {
 	if len(m.chunks) == 0 {
 		m.ownList()
 		m.chunks = append(m.chunks, &chunk{items: append(make([]item, 0, maxChunk), item{key, val}), owner: m.owner})
-		m.size, m.bytes = 1, int64(len(key)+len(val))
 		return
 	}
 	ci := searchChunks(m.chunks, key)
 	c := m.own(ci)
 	i, found := searchItems(c.items, key)
 	if found {
-		m.bytes += int64(len(val) - len(c.items[i].val))
 		c.items[i].val = val
 		return
 	}
-	m.size++
-	m.bytes += int64(len(key) + len(val))
 	if len(c.items) == maxChunk {
 		c, i = m.split(ci, i)
 	}
@@ -128,8 +110,6 @@ func (m *orderedMap) delete(key []byte) {
 		return
 	}
 	c := m.own(ci)
-	m.size--
-	m.bytes -= int64(len(c.items[i].key) + len(c.items[i].val))
 	c.items = slices.Delete(c.items, i, i+1)
 	m.shrink(ci)
 }
@@ -147,29 +127,27 @@ func (m *orderedMap) shrink(ci int) {
 	}
 }
 
-// deleteRange removes the keys in [lower, upper).
-func (m *orderedMap) deleteRange(lower, upper []byte) {
+// deleteRange removes the keys in [lower, upper) and gives what it removed.
+func (m *orderedMap) deleteRange(lower, upper []byte) (removed []item) {
 	for len(m.chunks) > 0 && bytes.Compare(lower, upper) < 0 {
 		ci := searchChunks(m.chunks, lower)
 		from, _ := searchItems(m.chunks[ci].items, lower)
 		if from == len(m.chunks[ci].items) {
 			if ci++; ci == len(m.chunks) {
-				return
+				return removed
 			}
 			from = 0
 		}
 		to, _ := searchItems(m.chunks[ci].items, upper)
 		if from >= to {
-			return
+			return removed
 		}
 		c := m.own(ci)
-		for _, it := range c.items[from:to] {
-			m.bytes -= int64(len(it.key) + len(it.val))
-		}
-		m.size -= to - from
+		removed = append(removed, c.items[from:to]...)
 		c.items = slices.Delete(c.items, from, to)
 		m.shrink(ci)
 	}
+	return removed
 }
 
 // mapCursor walks over a snapshot. The zero position is before the first key in either direction.
