@@ -51,7 +51,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 	@for file in $$(grep -rlE '^func Fuzz' --include='*_test.go' .); do \
 		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' "$$file"); do \
 			echo "== $$(dirname "$$file") $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$(dirname "$$file")"; \
 		done; \
 	done
 

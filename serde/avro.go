@@ -43,8 +43,10 @@ func Avro[T any](reg *Registry, schema string, opts ...AvroOption) Serde[T] {
 type AvroOption func(*avroConfig)
 
 type avroConfig struct {
-	subject    string
-	onlyLookup bool
+	subject      string
+	onlyLookup   bool
+	autoRegister bool
+	skim         bool // check values instead of decoding them
 }
 
 // AvroSubject fixes the subject, whatever the topic: for the record-name strategies.
@@ -52,6 +54,10 @@ func AvroSubject(subject string) AvroOption { return func(c *avroConfig) { c.sub
 
 // AvroRegistered makes Prepare look the schema up instead of registering it, where applications may not register.
 func AvroRegistered() AvroOption { return func(c *avroConfig) { c.onlyLookup = true } }
+
+// AvroAutoRegister makes the first Append for a topic register the schema where Prepare hasn't, as Confluent's serializers do
+// by default. Prefer Prepare: a schema that can't be registered then stops the start, not the stream.
+func AvroAutoRegister() AvroOption { return func(c *avroConfig) { c.autoRegister = true } }
 
 // avroShared is what the serdes of all topics have in common.
 type avroShared[T any] struct {
@@ -89,6 +95,10 @@ func (s *avroShared[T]) compile(text string) error {
 	if s.schema, err = parseAvro(text); err != nil {
 		return fmt.Errorf("Avro schema for %s: %w", typ, err)
 	}
+	s.scratch.New = func() any { return &avroScratch[T]{bufs: newAvroBuffers()} }
+	if s.cfg.skim {
+		return nil
+	}
 	if err := s.schema.fitsReading(typ); err != nil {
 		return fmt.Errorf("Avro schema %s doesn't fit the Go type %s: %w", s.schema.name(), typ, err)
 	}
@@ -96,7 +106,6 @@ func (s *avroShared[T]) compile(text string) error {
 		s.wrErr = fmt.Errorf("the Go type %s can't be written as Avro schema %s: %w", typ, s.schema.name(), err)
 	}
 	s.enc = s.schema.encoder(typ)
-	s.scratch.New = func() any { return &avroScratch[T]{bufs: newAvroBuffers()} }
 	return nil
 }
 
@@ -190,8 +199,8 @@ func (s *avroSerde[T]) Append(dst []byte, v T) ([]byte, error) {
 	return append(AppendFrame(dst, int32(id)), body...), nil
 }
 
-// findID looks the declared schema's id up for the first record. A definite no is kept for a while, so that a run of records
-// isn't a run of requests.
+// findID gets the declared schema's id for the first record. A definite no is kept for a while, so that a run of records isn't a
+// run of requests.
 func (s *avroSerde[T]) findID() (int64, error) {
 	if err := s.writable(); err != nil {
 		return 0, err
@@ -201,7 +210,11 @@ func (s *avroSerde[T]) findID() (int64, error) {
 	if s.idErr != nil && s.reg.now().Before(s.idUntil) {
 		return 0, s.idErr
 	}
-	id, err := s.reg.Lookup(context.Background(), s.subject, s.schema.text)
+	ask := s.reg.Lookup
+	if s.cfg.autoRegister {
+		ask = s.reg.Register
+	}
+	id, err := ask(context.Background(), s.subject, s.schema.text)
 	if err != nil {
 		if !Retriable(err) {
 			s.idErr, s.idUntil = err, s.reg.now().Add(unknownFor)
@@ -253,10 +266,8 @@ func (s *avroShared[T]) newReader(id int32) (*avroReader, error) {
 		return nil, err
 	}
 	r := &avroReader{}
-	if writer, err := parseAvro(text); err != nil {
+	if r.dec, err = s.newDecoder(text); err != nil {
 		r.err = fmt.Errorf("Avro schema with id %d: %w", id, err)
-	} else if r.dec, err = s.schema.decoder(writer, reflect.TypeFor[T]()); err != nil {
-		r.err = fmt.Errorf("Avro schema with id %d can't be read as the declared %s: %w", id, s.schema.name(), err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,4 +275,20 @@ func (s *avroShared[T]) newReader(id int32) (*avroReader, error) {
 	next[id] = r
 	s.readers.Store(&next)
 	return r, nil
+}
+
+func (s *avroShared[T]) newDecoder(text string) (d avroDecoder, err error) {
+	writer, err := parseAvro(text)
+	if err != nil {
+		return d, err
+	}
+	if s.cfg.skim {
+		d, err = s.schema.skimmer(writer)
+	} else {
+		d, err = s.schema.decoder(writer, reflect.TypeFor[T]())
+	}
+	if err != nil {
+		err = fmt.Errorf("it can't be read as the declared %s: %w", s.schema.name(), err)
+	}
+	return d, err
 }

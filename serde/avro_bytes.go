@@ -3,12 +3,11 @@ package serde
 // AvroBytes is a serde for records that are to be landed as they are: the value is the record's own bytes, in Confluent's wire
 // format, and stays in the schema that it was written with.
 //
-// Decode checks that the bytes are a whole value of a record schema that the registry knows and that can be read as the
+// Decode checks that the bytes are a whole value of a schema that the registry knows and that can be read as the
 // declared one; it makes no Go value of them. Whoever decodes the bytes later may still refuse a value (a number beyond its
 // decimal's precision, a string that isn't UTF-8). Append takes the bytes as they are.
 func AvroBytes(reg *Registry, schema string) Serde[[]byte] {
-	// A struct without fields makes the library skip over each field of a value, which is all that is wanted.
-	return avroBytes{Avro[struct{}](reg, schema)}
+	return avroBytes{Avro[struct{}](reg, schema, func(c *avroConfig) { c.skim = true })}
 }
 
 type avroBytes struct{ skim Serde[struct{}] }

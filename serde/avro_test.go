@@ -313,6 +313,16 @@ func TestAvroSubjects(t *testing.T) {
 	}
 }
 
+func TestAvroAutoRegister(t *testing.T) {
+	reg := serde.NewMemoryRegistry()
+	defer reg.Close()
+	s := serde.Bind(serde.Avro[string](reg, `"string"`, serde.AvroAutoRegister()), "app-store-changelog", false)
+	wire(t, s, "x", "00000000010278")
+	if id, err := reg.Lookup(t.Context(), "app-store-changelog-value", `"string"`); id != 1 || err != nil {
+		t.Errorf("registered as %d, %v", id, err)
+	}
+}
+
 func TestAvroWithoutPrepareLooksUpOnce(t *testing.T) {
 	now := time.Unix(0, 0)
 	srv, reg := fakeRegistry(t, serde.RegistryClock(func() time.Time { return now }))
@@ -487,5 +497,31 @@ func BenchmarkAvro(b *testing.B) {
 		for b.Loop() {
 			raw.Decode(data)
 		}
+	})
+}
+
+// FuzzAvroWriter reads any bytes with any writer's schema: a registry may hold what it likes.
+func FuzzAvroWriter(f *testing.F) {
+	f.Add(orderSchema, []byte{2, 2, 2, 0, 2, 1, 2, 0})
+	f.Add(`{"type":"record","name":"OrderEvent","fields":[]}`, []byte{})
+	f.Add(`{"type":"record","name":"OrderEvent","fields":[{"name":"event_id","type":["null","string","OrderEvent"]}]}`, []byte{4, 0})
+	f.Add(`["null","string"]`, []byte{2, 0})
+	type small struct {
+		EventID *string          `avro:"event_id"`
+		Tags    map[string]int64 `avro:"tags"`
+	}
+	const declared = `{"type":"record","name":"OrderEvent","fields":[
+		{"name":"event_id","type":["null","string"],"default":null},{"name":"tags","type":{"type":"map","values":"long"},"default":{}}]}`
+	f.Fuzz(func(t *testing.T, writer string, body []byte) {
+		reg := serde.NewMemoryRegistry()
+		defer reg.Close()
+		if _, err := reg.Register(t.Context(), "s", writer); err != nil {
+			t.Fatal(err)
+		}
+		s := serde.Avro[small](reg, declared)
+		if _, err := s.Decode(append(serde.AppendFrame(nil, 1), body...)); serde.Retriable(err) {
+			t.Fatalf("%q: %v is retriable", writer, err)
+		}
+		serde.AvroBytes(reg, declared).Decode(append(serde.AppendFrame(nil, 1), body...))
 	})
 }

@@ -202,22 +202,82 @@ func TestAvroOtherLibraryIsAsStrict(t *testing.T) {
 	}
 }
 
+// A length or a count in a corrupt record must be found out at once, also in what is only skipped: not after 2^60 steps, not after
+// an allocation of what it says, and not with the stack full.
 func TestAvroCorruptLengths(t *testing.T) {
 	type lists struct {
 		A []string         `avro:"a"`
 		M map[string]int64 `avro:"m"`
 	}
-	s, _ := prepared[lists](t, record(`{"name":"a","type":{"type":"array","items":"string"}}`, `{"name":"m","type":{"type":"map","values":"long"}}`))
+	schema := record(`{"name":"a","type":{"type":"array","items":"string"}}`, `{"name":"m","type":{"type":"map","values":"long"}}`)
+	s, reg := prepared[lists](t, schema)
+	skipping := serde.Avro[struct{}](reg, schema)
+	raw := serde.AvroBytes(reg, schema)
+	const most = "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01" // 2^63-1
+	const least = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
 	for _, body := range []string{
-		"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01",     // an array of 2^63-1 elements
-		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",     // of -2^63
-		"\x02\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01", // a string of 2^63-1 bytes
-		"\x02\x01", // a string of -1 bytes
-		"\x02\x04", // a string that isn't there
-		"\x00\x02", // a map that isn't there
+		most, least, least + least, "\x02" + most, // elements of an array, the size of a block, the length of a string
+		"\x02\x01", "\x02\x04", // a string of -1 bytes, and one that isn't there
+		"\x00" + most, "\x00" + least, "\x00\x02", "\x00\x02\x02k", // the same of the map
+		"\x01\x00\x02x\x00\x00", "\x01\x08\x02x\x00\x00", // blocks that say a wrong size
+		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", // a number of more than ten bytes
 	} {
-		if v, err := s.Decode(append(serde.AppendFrame(nil, 1), body...)); err == nil {
+		data := append(serde.AppendFrame(nil, 1), body...)
+		if v, err := s.Decode(data); err == nil {
 			t.Errorf("%q gave %+v", body, v)
+		}
+		if _, err := skipping.Decode(data); err == nil {
+			t.Errorf("%q was skipped", body)
+		}
+		if _, err := raw.Decode(data); err == nil {
+			t.Errorf("%q passed", body)
+		}
+	}
+	for _, good := range []string{"\x00\x00", "\x02\x02x\x00\x01\x06\x02k\x02\x00", "\x02\x02x\x02\x02y\x00\x00"} {
+		data := append(serde.AppendFrame(nil, 1), good...)
+		_, errS := s.Decode(data)
+		_, errSkip := skipping.Decode(data)
+		if _, errRaw := raw.Decode(data); errS != nil || errSkip != nil || errRaw != nil {
+			t.Errorf("%q: %v, %v, %v", good, errS, errSkip, errRaw)
+		}
+	}
+
+	type tree struct {
+		Next *tree `avro:"next"`
+	}
+	deep, reg := prepared[tree](t, record(`{"name":"next","type":["null","R"]}`))
+	data := append(serde.AppendFrame(nil, 1), strings.Repeat("\x02", 10_000_000)+"\x00"...)
+	if _, err := deep.Decode(data); err == nil {
+		t.Error("ten million nested values were decoded")
+	}
+	if _, err := serde.AvroBytes(reg, record(`{"name":"next","type":["null","R"]}`)).Decode(data); err == nil {
+		t.Error("ten million nested values passed")
+	}
+}
+
+func TestAvroBytesOfAnyType(t *testing.T) {
+	for _, c := range []struct{ schema, good, bad string }{
+		{`"null"`, "", "x"},
+		{`"boolean"`, "\x01", "\x02"},
+		{`"int"`, "\x02", "\x80"},
+		{`"float"`, "1234", "123"},
+		{`"double"`, "12345678", "123456789"},
+		{`"string"`, "\x02x", "\x04x"},
+		{`["null","long"]`, "\x02\x02", "\x04\x02"},
+		{`{"type":"enum","name":"E","symbols":["a","b"]}`, "\x02", "\x04"},
+		{`{"type":"fixed","name":"F","size":2}`, "12", "1"},
+	} {
+		reg := serde.NewMemoryRegistry()
+		defer reg.Close()
+		if _, err := reg.Register(t.Context(), "s", c.schema); err != nil {
+			t.Fatal(err)
+		}
+		raw := serde.AvroBytes(reg, c.schema)
+		if _, err := raw.Decode(append(serde.AppendFrame(nil, 1), c.good...)); err != nil {
+			t.Errorf("%s: %q: %v", c.schema, c.good, err)
+		}
+		if _, err := raw.Decode(append(serde.AppendFrame(nil, 1), c.bad...)); err == nil {
+			t.Errorf("%s: %q passed", c.schema, c.bad)
 		}
 	}
 }

@@ -35,7 +35,8 @@ type avroSchema struct {
 	schema avro.Schema
 }
 
-func parseAvro(text string) (avroSchema, error) {
+func parseAvro(text string) (_ avroSchema, err error) {
+	defer recovered(&err)
 	// A cache of its own, since the versions of a schema share their name.
 	s, err := avro.ParseWithCache(text, "", &avro.SchemaCache{})
 	if err != nil {
@@ -62,14 +63,16 @@ func (s avroSchema) encoder(t reflect.Type) avroEncoder {
 	return avroEncoder{enc: newAvroAPI().EncoderOf(s.schema, typ), byHandle: typ.LikePtr()}
 }
 
-// avroDecoder decodes what one schema wrote into one Go type.
+// avroDecoder decodes what one schema wrote into one Go type, or only checks it.
 type avroDecoder struct {
+	walk  avroWalk // checks the bytes first; nil where the library is safe without
 	dec   avro.ValDecoder
-	other otherDecoder // instead, where the library can't
+	other otherDecoder // instead of dec, where the library can't
 }
 
 // decoder compiles the reading of what writer wrote as s into t.
-func (s avroSchema) decoder(writer avroSchema, t reflect.Type) (avroDecoder, error) {
+func (s avroSchema) decoder(writer avroSchema, t reflect.Type) (_ avroDecoder, err error) {
+	defer recovered(&err)
 	if err := logicalClash("", s.schema, writer.schema, map[[2]avro.Schema]bool{}); err != nil {
 		return avroDecoder{}, err
 	}
@@ -77,41 +80,80 @@ func (s avroSchema) decoder(writer avroSchema, t reflect.Type) (avroDecoder, err
 	if err != nil {
 		return avroDecoder{}, err
 	}
+	var d avroDecoder
+	if unbounded(writer.schema, map[avro.Schema]bool{}) {
+		d.walk = newAvroWalk(writer.schema)
+	}
 	if (avroSchema{schema: resolved}).fitsReading(t) != nil {
 		// The library can resolve the schemas, but not read the outcome into t: it wants a union for a pointer even where the
 		// writer had none yet.
-		other, err := newOtherDecoder(s.text, writer.text, t)
-		return avroDecoder{other: other}, err
+		d.other, err = newOtherDecoder(s.text, writer.text, t)
+		return d, err
 	}
-	return avroDecoder{dec: newAvroAPI().DecoderOf(resolved, reflect2.Type2(reflect.PointerTo(t)))}, nil
+	d.dec = newAvroAPI().DecoderOf(resolved, reflect2.Type2(reflect.PointerTo(t)))
+	return d, nil
+}
+
+// skimmer compiles the check that bytes are what writer writes, and could be read as s.
+func (s avroSchema) skimmer(writer avroSchema) (_ avroDecoder, err error) {
+	defer recovered(&err)
+	if err := logicalClash("", s.schema, writer.schema, map[[2]avro.Schema]bool{}); err != nil {
+		return avroDecoder{}, err
+	}
+	if _, err := s.resolve(writer); err != nil {
+		return avroDecoder{}, err
+	}
+	return avroDecoder{walk: newAvroWalk(writer.schema)}, nil
 }
 
 func (s avroSchema) resolve(writer avroSchema) (avro.Schema, error) {
 	if s.schema.Fingerprint() == writer.schema.Fingerprint() {
 		return s.schema, nil // docs, defaults and attributes at most differ
 	}
-	if recursive(s.schema, nil) || recursive(writer.schema, nil) {
+	if recursive(s.schema, map[avro.Schema]bool{}) || recursive(writer.schema, map[avro.Schema]bool{}) {
 		return nil, errors.New("a recursive schema can be read only with the schema that it was written with")
 	}
 	return avro.NewSchemaCompatibility().Resolve(s.schema, writer.schema)
 }
 
-// recursive reports whether a type contains itself: the library would resolve it until the stack is full.
-func recursive(s avro.Schema, within []avro.Schema) bool {
+// unbounded reports whether values have parts whose number is in the bytes: the library reads on to a count of 2^60 when the bytes
+// are long at their end, and follows nested values until the stack is full.
+func unbounded(s avro.Schema, seen map[avro.Schema]bool) bool {
 	s = deref(s)
-	if slices.Contains(within, s) {
+	if _, ok := seen[s]; ok {
 		return true
 	}
-	inside := append(slices.Clip(within), s)
+	seen[s] = true
+	defer delete(seen, s)
 	switch t := s.(type) {
 	case *avro.RecordSchema:
-		return slices.ContainsFunc(t.Fields(), func(f *avro.Field) bool { return recursive(f.Type(), inside) })
+		return slices.ContainsFunc(t.Fields(), func(f *avro.Field) bool { return unbounded(f.Type(), seen) })
 	case *avro.UnionSchema:
-		return slices.ContainsFunc(t.Types(), func(b avro.Schema) bool { return recursive(b, inside) })
+		return slices.ContainsFunc(t.Types(), func(b avro.Schema) bool { return unbounded(b, seen) })
+	case *avro.ArraySchema, *avro.MapSchema:
+		return true
+	}
+	return false
+}
+
+// recursive reports whether a type contains itself: the library would resolve it until the stack is full. seen holds the types
+// that are being looked into (true) and those that have been (false).
+func recursive(s avro.Schema, seen map[avro.Schema]bool) bool {
+	s = deref(s)
+	if within, ok := seen[s]; ok {
+		return within
+	}
+	seen[s] = true
+	defer func() { seen[s] = false }()
+	switch t := s.(type) {
+	case *avro.RecordSchema:
+		return slices.ContainsFunc(t.Fields(), func(f *avro.Field) bool { return recursive(f.Type(), seen) })
+	case *avro.UnionSchema:
+		return slices.ContainsFunc(t.Types(), func(b avro.Schema) bool { return recursive(b, seen) })
 	case *avro.ArraySchema:
-		return recursive(t.Items(), inside)
+		return recursive(t.Items(), seen)
 	case *avro.MapSchema:
-		return recursive(t.Values(), inside)
+		return recursive(t.Values(), seen)
 	}
 	return false
 }
@@ -149,8 +191,16 @@ var errTrailing = errors.New("bytes are left behind the value: it was written wi
 // off in a number for a whole one, and doesn't look behind the value.
 func (b avroBuffers) decode(d avroDecoder, v unsafe.Pointer, data []byte) (err error) {
 	defer recovered(&err)
-	if d.other != nil {
+	if d.walk != nil {
+		if err := d.walk.whole(data); err != nil {
+			return err
+		}
+	}
+	switch {
+	case d.other != nil:
 		return d.other(v, data)
+	case d.dec == nil:
+		return nil
 	}
 	b.r.Reset(data)
 	b.r.Error = nil
@@ -454,4 +504,41 @@ func describe(s avro.Schema) string {
 		return fmt.Sprintf("%s of %s", l.Type(), s.Type())
 	}
 	return string(s.Type())
+}
+
+// newAvroWalk compiles the check of a schema's bytes.
+func newAvroWalk(s avro.Schema) avroWalk { return walkOf(s, make(map[avro.Schema]*avroWalk)) }
+
+// walkOf compiles one type; made holds the named types that are made or being made.
+func walkOf(s avro.Schema, made map[avro.Schema]*avroWalk) avroWalk {
+	switch t := deref(s).(type) {
+	case *avro.RecordSchema:
+		if w := made[t]; w != nil {
+			return func(data []byte, depth int) ([]byte, error) { return (*w)(data, depth) }
+		}
+		w := new(avroWalk)
+		made[t] = w
+		fields := make([]avroWalk, len(t.Fields()))
+		for i, f := range t.Fields() {
+			fields[i] = walkOf(f.Type(), made)
+		}
+		*w = walkRecord(fields)
+		return *w
+	case *avro.UnionSchema:
+		branches := make([]avroWalk, len(t.Types()))
+		for i, b := range t.Types() {
+			branches[i] = walkOf(b, made)
+		}
+		return walkUnion(branches)
+	case *avro.ArraySchema:
+		return walkBlocks(walkOf(t.Items(), made))
+	case *avro.MapSchema:
+		return walkBlocks(walkRecord([]avroWalk{walkBytes, walkOf(t.Values(), made)}))
+	case *avro.EnumSchema:
+		return walkEnum(len(t.Symbols()))
+	case *avro.FixedSchema:
+		return walkFixed(t.Size())
+	default:
+		return walkPrimitive(string(t.Type()))
+	}
 }
