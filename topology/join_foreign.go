@@ -145,10 +145,6 @@ func (f *foreignJoin[K, V, KR, R, O]) add() {
 	f.addResult(resolve)
 }
 
-func (f *foreignJoin[K, V, KR, R, O]) processor(name string, p *logical.Processor) *logical.Node {
-	return logical.NewNode(name, p)
-}
-
 func (f *foreignJoin[K, V, KR, R, O]) useVersioned(side *bool) {
 	*side = true
 	f.fk.UseVersionedSemantics(f.leftVersioned, f.rightVersioned)
