@@ -14,10 +14,12 @@ func (d *Driver) Commit() error {
 	if d.fatal != nil {
 		return d.report(d.fatal)
 	}
-	if err := d.commit(); err != nil {
-		return d.report(d.failed(err))
+	for _, do := range []func() error{d.settle, d.commit, d.settle} { // the first for what a crash left to be read again
+		if err := do(); err != nil {
+			return d.report(d.failed(err))
+		}
 	}
-	return d.report(d.failed(d.settle()))
+	return nil
 }
 
 // commit ends the transaction: the changelogs' records join it, then everything in it becomes visible at once.

@@ -26,6 +26,7 @@ type member struct {
 // start makes all tasks, restores their stores, and hands them what they have not read.
 func (d *Driver) start() error {
 	d.reader = map[task.TopicPartition]*member{}
+	d.makeTables()
 	if len(d.plan.Globals) > 0 {
 		m, err := d.newMember(task.ID{Subtopology: -1}, d.plan.Globals, d.partitionsOf(d.plan.Globals))
 		if err != nil {

@@ -116,7 +116,6 @@ func restoreRecords(records []Record) []state.RestoreRecord {
 
 // catchUp hands the tasks what they have not read: global tables everything, the others what is behind the committed offsets.
 func (d *Driver) catchUp() error {
-	d.makeTables()
 	for _, m := range d.members() {
 		for _, tp := range m.task.Inputs() {
 			at := position{0, processors.NoTimestamp}

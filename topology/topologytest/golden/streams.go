@@ -36,6 +36,9 @@ type streamNode interface {
 	processValues(k kind, opts options) node
 	groupByKey(opts options) node
 	groupBy(m typed, opts options) node
+	joinStream(j joinOp, other node, w topology.JoinWindows) (node, error)
+	joinTable(j joinOp, right node) (node, error)
+	joinGlobal(j joinOp, key typed, right node) (node, error)
 }
 
 // stream is a stream of the topology with the types of the scenario.
@@ -66,7 +69,13 @@ func (s *stream[K, V]) test(p predicate) func(K, V) bool {
 	return func(k K, v V) bool { return p(s.k.out(k), s.v.out(v)) }
 }
 
+// serdes adds the serdes of the stream to an operator that keeps its types.
+func (s *stream[K, V]) serdes(opts options) options {
+	return append(opts, s.keyOption(), s.valueOption())
+}
+
 func (s *stream[K, V]) filter(p predicate, not bool, opts options) node {
+	opts = s.serdes(opts)
 	if not {
 		return s.with(s.s.FilterNot(s.test(p), opts...))
 	}
@@ -81,7 +90,7 @@ func (s *stream[K, V]) mapValues(m typed, opts options) node {
 }
 
 func mapValuesTo[K, V, V2 any](s *stream[K, V], m typed, out goType[V2], opts options) node {
-	opts = append(opts, topology.ValueSerde(out.serde(m.out)))
+	opts = append(opts, s.keyOption(), topology.ValueSerde(out.serde(m.out)))
 	var t *topology.Stream[K, V2]
 	if m.withKey {
 		t = s.s.MapValuesWithKey(func(k K, v V) V2 { return out.in(m.f(s.k.out(k), s.v.out(v))) }, opts...)
@@ -130,7 +139,7 @@ func (s *stream[K, V]) flatMapValues(f flatValues, opts options) node {
 }
 
 func flatMapValuesTo[K, V, V2 any](s *stream[K, V], f flatValues, out goType[V2], opts options) node {
-	opts = append(opts, topology.ValueSerde(out.serde(f.out)))
+	opts = append(opts, s.keyOption(), topology.ValueSerde(out.serde(f.out)))
 	t := s.s.FlatMapValuesWithKey(func(k K, v V, emit func(V2)) {
 		for _, x := range f.f(s.k.out(k), s.v.out(v)) {
 			emit(out.in(x))
@@ -140,7 +149,7 @@ func flatMapValuesTo[K, V, V2 any](s *stream[K, V], f flatValues, out goType[V2]
 }
 
 func (s *stream[K, V]) selectKey(m typed, opts options) node {
-	opts = append(opts, topology.KeySerde(m.out.Serde()))
+	opts = append(opts, topology.KeySerde(m.out.Serde()), s.valueOption())
 	return &stream[any, V]{s.s.SelectKey(s.apply(m.f), opts...), anyType, s.v, m.out, s.vt}
 }
 
@@ -149,7 +158,7 @@ func (s *stream[K, V]) action(f func(k, v any)) func(K, V) {
 }
 
 func (s *stream[K, V]) peek(f func(k, v any), opts options) node {
-	return s.with(s.s.Peek(s.action(f), opts...))
+	return s.with(s.s.Peek(s.action(f), s.serdes(opts)...))
 }
 
 func (s *stream[K, V]) forEach(f func(k, v any), opts options) { s.s.ForEach(s.action(f), opts...) }
@@ -177,20 +186,20 @@ func (s *stream[K, V]) merge(other node, opts options) (node, error) {
 	if !ok {
 		return nil, unsupported("a merge of %T with %T", s, other)
 	}
-	return s.with(s.s.Merge(o.s, opts...)), nil
+	return s.with(s.s.Merge(o.s, s.serdes(opts)...)), nil
 }
 
 func (s *stream[K, V]) repartition(opts options) node {
-	return s.with(s.s.Repartition(append(opts, s.keyOption(), s.valueOption())...))
+	return s.with(s.s.Repartition(s.serdes(opts)...))
 }
 
 func (s *stream[K, V]) to(topic string, opts options) {
-	s.s.To(topic, append(opts, s.keyOption(), s.valueOption())...)
+	s.s.To(topic, s.serdes(opts)...)
 }
 
 func (s *stream[K, V]) toDynamic(prefix string, m typed, opts options) {
 	name := s.apply(m.f)
-	s.s.ToDynamic(func(k K, v V) string { return prefix + text(name(k, v)) }, append(opts, s.keyOption(), s.valueOption())...)
+	s.s.ToDynamic(func(k K, v V) string { return prefix + text(name(k, v)) }, s.serdes(opts)...)
 }
 
 func (s *stream[K, V]) process(k kind, opts options) node {
@@ -214,7 +223,7 @@ func (s *stream[K, V]) processValues(k kind, opts options) node {
 }
 
 func processValuesTo[K, V, V2 any](s *stream[K, V], k kind, out goType[V2], opts options) node {
-	opts = append(slices.Clip(opts), topology.ValueSerde(out.serde(k.value)))
+	opts = append(slices.Clip(opts), s.keyOption(), topology.ValueSerde(out.serde(k.value)))
 	t := s.s.ProcessValues(asFixedKeyProcessor(k, s.k, s.v, out), opts...)
 	return &stream[K, V2]{t, s.k, out, s.kt, k.value}
 }

@@ -13,6 +13,8 @@ type tableNode interface {
 	toStream(opts options) streamNode
 	groupBy(key, value typed, opts options) node
 	suppress(b *build, how topology.Suppression, opts options) node
+	join(b *build, j joinOp, other node) (node, error)
+	joinForeign(b *build, j joinOp, key typed, other node) (node, error)
 }
 
 // table is a table of the topology with the types of the scenario. Keys of windowed results are windows.
@@ -125,7 +127,7 @@ func aggregateTableTo[V, A any](b *build, g *groupedTable[V], a aggregator, out 
 
 // toTable reads a stream as a table.
 func (s *stream[K, V]) toTable(b *build, opts options) node {
-	t := s.s.ToTable(append(opts, s.keyOption(), s.valueOption())...)
+	t := s.s.ToTable(s.serdes(opts)...)
 	return newTable(b, t, s.k, s.v, s.types())
 }
 

@@ -1,0 +1,368 @@
+package topologytest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tributary-io/tributary/lake/sink"
+	"github.com/tributary-io/tributary/processors"
+	"github.com/tributary-io/tributary/serde"
+	"github.com/tributary-io/tributary/topology"
+	"github.com/tributary-io/tributary/topology/topologytest"
+)
+
+// built is the plan of a builder.
+func built(t *testing.T, b *topology.Builder) *topology.Plan {
+	t.Helper()
+	p, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// wordCount counts words behind a repartition.
+func wordCount(t *testing.T) *topology.Plan {
+	b := topology.NewBuilder("words")
+	lines := b.Stream("lines", serde.String, serde.String)
+	counts := lines.
+		FlatMapValues(func(line string, emit func(string)) {
+			for w := range strings.FieldsSeq(line) {
+				emit(w)
+			}
+		}).
+		GroupBy(func(_, w string) string { return w }).
+		Count(topology.Store("counts"))
+	counts.ToStream().To("out")
+	return built(t, b)
+}
+
+// pairs shows messages as "key=value".
+func pairs[K, V any](messages []topologytest.Message[K, V]) []string {
+	out := []string{}
+	for _, m := range messages {
+		if m.ValueNull {
+			out = append(out, fmt.Sprintf("%v=null", m.Key))
+		} else {
+			out = append(out, fmt.Sprintf("%v=%v", m.Key, m.Value))
+		}
+	}
+	return out
+}
+
+func same(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func TestDriverMode(t *testing.T) {
+	d := topologytest.New(t, wordCount(t))
+	lines := topologytest.Input(d, "lines", serde.String, serde.String)
+	out := topologytest.Output(d, "out", serde.String, serde.Int64)
+	lines.Pipe("1", "to be or not", 1)
+	lines.Pipe("2", "to be", 2)
+	same(t, "counts", pairs(out.Read()), []string{"to=1", "be=1", "or=1", "not=1", "to=2", "be=2"})
+	same(t, "nothing is read twice", pairs(out.Read()), []string{})
+	same(t, "topics", d.Topics(), []string{"out", "words-counts-changelog", "words-counts-repartition"})
+
+	store, err := topologytest.TimestampedKeyValue(d, "counts", 0, serde.String, serde.Int64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, ts, ok, err := store.Get("to"); n != 2 || ts != 2 || !ok || err != nil {
+		t.Errorf("the store says %d at %d, %v, %v", n, ts, ok, err)
+	}
+}
+
+// All partitions together have what one has.
+func TestPartitionedMode(t *testing.T) {
+	d := topologytest.New(t, wordCount(t), topologytest.Partitions(3))
+	lines := topologytest.Input(d, "lines", serde.String, serde.String)
+	for i := range 20 {
+		lines.Pipe(fmt.Sprint(i), "a b c d e", int64(i))
+	}
+	last := map[string]int64{}
+	perPartition := map[int32]bool{}
+	for _, m := range topologytest.Output(d, "out", serde.String, serde.Int64).Read() {
+		last[m.Key] = m.Value
+		perPartition[m.Partition] = true
+	}
+	same(t, "counts", last, map[string]int64{"a": 20, "b": 20, "c": 20, "d": 20, "e": 20})
+	if len(perPartition) < 2 {
+		t.Errorf("all results are in partitions %v", perPartition)
+	}
+	if n := d.StorePartitions("counts"); n != 3 {
+		t.Errorf("the store has %d partitions", n)
+	}
+	if _, err := topologytest.TimestampedKeyValue(d, "counts", 2, serde.String, serde.Int64); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPartitionedModeFindsTopicsThatAreNotCopartitioned(t *testing.T) {
+	b := topology.NewBuilder("join")
+	left := b.Stream("left", serde.String, serde.String)
+	right := b.Table("right", serde.String, serde.String)
+	left.Join(right, func(l, r string) string { return l + r }).To("out")
+	p := built(t, b)
+	_, err := topologytest.Open(p, topologytest.Partitions(3), topologytest.TopicPartitions("right", 2))
+	if err == nil || !strings.Contains(err.Error(), "left has 3, right has 2") {
+		t.Errorf("got %v", err)
+	}
+	d, err := topologytest.Open(p, topologytest.Partitions(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Memory and disk, one partition and three: state survives restarts and crashes.
+func TestRestartAndCrash(t *testing.T) {
+	for name, opts := range map[string][]topologytest.Option{
+		"memory":      nil,
+		"disk":        {topologytest.PebbleStores(t.TempDir())},
+		"partitioned": {topologytest.Partitions(3)},
+		"both":        {topologytest.Partitions(3), topologytest.PebbleStores(t.TempDir())},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := topologytest.New(t, wordCount(t), opts...)
+			lines := topologytest.Input(d, "lines", serde.String, serde.String)
+			out := topologytest.Output(d, "out", serde.String, serde.Int64)
+			for i, restart := range []func() error{d.Restart, d.Crash, d.Restart} {
+				lines.Pipe("1", "a", int64(i))
+				restart()
+			}
+			lines.Pipe("1", "a", 9)
+			same(t, "counts", pairs(out.Read()), []string{"a=1", "a=2", "a=3", "a=4"})
+		})
+	}
+}
+
+// A crash takes back everything since the commit, and the input is processed again: exactly once in the end.
+func TestCrashInsideATransaction(t *testing.T) {
+	d := topologytest.New(t, wordCount(t), topologytest.ManualCommit(), topologytest.PebbleStores(t.TempDir()))
+	lines := topologytest.Input(d, "lines", serde.String, serde.String)
+	out := topologytest.Output(d, "out", serde.String, serde.Int64)
+	settle := func() { d.Commit(); d.Commit() } // the second for what came through the repartition topic
+	lines.Pipe("1", "a", 1)
+	settle()
+	lines.Pipe("1", "a", 2)
+	d.Commit()
+	same(t, "committed", pairs(out.Read()), []string{"a=1"})
+	d.Crash()
+	settle()
+	lines.Pipe("1", "a", 3)
+	d.Crash()
+	d.Crash()
+	settle()
+	same(t, "after crashes", pairs(out.Read()), []string{"a=2", "a=3"})
+	same(t, "changelog", len(d.Records("words-counts-changelog", 0)), 3)
+}
+
+func TestFailingCommits(t *testing.T) {
+	d := topologytest.New(t, wordCount(t))
+	lines := topologytest.Input(d, "lines", serde.String, serde.String)
+	out := topologytest.Output(d, "out", serde.String, serde.Int64)
+	for i, op := range []topologytest.Op{topologytest.CommitOp, topologytest.CommitReplyOp, topologytest.CommitOp} {
+		d.FailNext(op, nil)
+		lines.Pipe("1", "a b", int64(i))
+	}
+	same(t, "counts", pairs(out.Read()), []string{"a=1", "b=1", "a=2", "b=2", "a=3", "b=3"})
+	same(t, "aborted", d.Aborted(), 3)
+}
+
+func TestFailingProduceIsFatalUntilACrash(t *testing.T) {
+	d, err := topologytest.Open(wordCount(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	lines := topologytest.Input(d, "lines", serde.String, serde.String)
+	full := errors.New("disk full")
+	d.FailNext(topologytest.ProduceOp, full)
+	if err := lines.Pipe("1", "a", 1); !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+	if err := lines.Pipe("1", "a", 2); err == nil || !strings.Contains(err.Error(), "has stopped") {
+		t.Errorf("a topology that failed went on: %v", err)
+	}
+	if err := d.Crash(); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "after the crash", pairs(topologytest.Output(d, "out", serde.String, serde.Int64).Read()), []string{"a=1"})
+}
+
+func TestErrorHandlers(t *testing.T) {
+	b := topology.NewBuilder("app")
+	b.Stream("in", serde.String, serde.Int64).
+		TryMapValues(func(_ string, n int64) (int64, error) {
+			if n < 0 {
+				return 0, errors.New("negative")
+			}
+			return n + 1, nil
+		}).To("out")
+	p := built(t, b)
+	d := topologytest.New(t, p, topologytest.ErrorHandlers(processors.Handlers{
+		Deserialization: processors.DeadLetterOnError("dead"), Processing: processors.SkipOnError(),
+	}))
+	in := topologytest.Input(d, "in", serde.String, serde.Int64)
+	in.Pipe("a", 1, 1)
+	in.Pipe("a", -1, 2)
+	raw := topologytest.Input(d, "in", serde.String, serde.String)
+	raw.Pipe("a", "junk", 3)
+	same(t, "out", pairs(topologytest.Output(d, "out", serde.String, serde.Int64).Read()), []string{"a=2"})
+	dead := topologytest.Output(d, "dead", serde.String, serde.String).Read()
+	same(t, "dead letters", pairs(dead), []string{"a=junk"})
+	if len(dead[0].Headers) != 6 {
+		t.Errorf("the dead letter's headers are %v", dead[0].Headers)
+	}
+	same(t, "dropped", d.Dropped(), map[string]int64{processors.DroppedDeserialization: 1, processors.DroppedProcessing: 1})
+
+	failing, err := topologytest.Open(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer failing.Close()
+	err = topologytest.Input(failing, "in", serde.String, serde.Int64).Pipe("a", -1, 7)
+	if err == nil || !strings.Contains(err.Error(), "negative") || !strings.Contains(err.Error(), "in-0 offset 0") {
+		t.Errorf("the error should say what and where: %v", err)
+	}
+}
+
+func TestMistakesOfATestAreTold(t *testing.T) {
+	d, err := topologytest.Open(wordCount(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	err = topologytest.Input(d, "lnies", serde.String, serde.String).Pipe("k", "v", 1)
+	if err == nil || !strings.Contains(err.Error(), `"lnies" is not read by the topology; it reads [lines]`) {
+		t.Errorf("got %v", err)
+	}
+	if _, err = topologytest.KeyValue(d, "cuonts", 0, serde.String, serde.Int64); err == nil || !strings.Contains(err.Error(), "[counts]") {
+		t.Errorf("got %v", err)
+	}
+	if _, err = topologytest.KeyValue(d, "counts", 0, serde.String, serde.Int64); err == nil || !strings.Contains(err.Error(), "timestampedKeyValue") {
+		t.Errorf("got %v", err)
+	}
+	if _, err = d.Stores("counts", 1); err == nil {
+		t.Error("there is no partition 1")
+	}
+}
+
+func TestWallClock(t *testing.T) {
+	b := topology.NewBuilder("app")
+	b.Stream("in", serde.String, serde.String).
+		Process(func() processors.Processor[string, string, string, string] { return &ticker{} },
+			topology.KeySerde(serde.String), topology.ValueSerde(serde.String)).To("out")
+	start := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	d := topologytest.New(t, built(t, b), topologytest.StartTime(start))
+	d.AdvanceWallClock(9 * time.Second)
+	d.AdvanceWallClock(time.Second)
+	d.AdvanceWallClock(time.Minute)
+	out := topologytest.Output(d, "out", serde.String, serde.String).Read()
+	same(t, "ticks", pairs(out), []string{"tick=00:00:10", "tick=00:01:10"})
+	if !d.Now().Equal(start.Add(70 * time.Second)) {
+		t.Errorf("now is %v", d.Now())
+	}
+}
+
+// ticker sends a record every ten seconds.
+type ticker struct {
+	ctx processors.ProcessorContext[string, string]
+}
+
+func (p *ticker) Init(ctx processors.ProcessorContext[string, string]) error {
+	p.ctx = ctx
+	ctx.Schedule(10*time.Second, processors.WallClockTime, func(now int64) error {
+		return ctx.Forward(&processors.Record[string, string]{Key: "tick", Value: time.UnixMilli(now).UTC().Format(time.TimeOnly), Timestamp: now})
+	})
+	return nil
+}
+
+func (p *ticker) Process(*processors.Record[string, string]) error { return nil }
+func (p *ticker) Close() error                                     { return nil }
+
+func TestPatternsAndHeaders(t *testing.T) {
+	for name, opts := range map[string][]topologytest.Option{"driver": nil, "partitioned": {topologytest.Partitions(2)}} {
+		t.Run(name, func(t *testing.T) {
+			b := topology.NewBuilder("app")
+			b.StreamPattern("in-[a-z]", serde.String, serde.Ptr(serde.String)).To("out")
+			d := topologytest.New(t, built(t, b), opts...)
+			h := processors.Header{Key: "h", Value: []byte("1")}
+			topologytest.Input(d, "in-a", serde.String, serde.String).Pipe("k", "1", 1, h)
+			topologytest.Input(d, "in-b", serde.String, serde.String).PipeNull("k", 2)
+			topologytest.Input(d, "in-a", serde.String, serde.String).Pipe("k", "3", 3)
+			out := topologytest.Output(d, "out", serde.String, serde.Ptr(serde.String)).Read()
+			if len(out) != 3 || *out[0].Value != "1" || out[2].Timestamp != 3 {
+				t.Fatalf("got %v", out)
+			}
+			same(t, "headers", out[0].Headers, []processors.Header{h})
+		})
+	}
+}
+
+// fakeTable is a lake sink whose rows only the harness sees.
+type fakeTable struct{}
+
+func (fakeTable) String() string                                     { return "fake:table" }
+func (fakeTable) Bind(_, _ reflect.Type) error                       { return nil }
+func (fakeTable) Open(context.Context, sink.Env) (sink.Writer, error) { return nil, errors.New("not opened in tests") }
+
+func TestLakeRows(t *testing.T) {
+	for name, stateful := range map[string]bool{"straight": false, "staged": true} {
+		t.Run(name, func(t *testing.T) {
+			b := topology.NewBuilder("app")
+			in := b.Stream("in", serde.String, serde.String)
+			if stateful {
+				in = in.DedupBy(func(v string) string { return v }, time.Hour)
+			}
+			in.ToLake(fakeTable{}, topology.Name("table"), topology.KeySerde(serde.String), topology.ValueSerde(serde.String))
+			d := topologytest.New(t, built(t, b))
+			topic := topologytest.Input(d, "in", serde.String, serde.String)
+			topic.Pipe("k", "a", 1)
+			d.FailNext(topologytest.LakeOp, nil)
+			topic.Pipe("k", "b", 2)
+			d.Crash()
+			topic.Pipe("k", "c", 3)
+			d.Restart()
+			var got []string
+			for _, r := range topologytest.LakeRows[string](d, "table") {
+				got = append(got, fmt.Sprintf("%v %s %s-%d@%d t=%d", r.Key, *r.Value, r.Meta.Topic, r.Meta.Partition, r.Meta.Offset, r.Meta.Timestamp))
+			}
+			same(t, "rows", got, []string{"k a in-0@0 t=1", "k b in-0@1 t=2", "k c in-0@2 t=3"})
+		})
+	}
+}
+
+func TestGlobalTables(t *testing.T) {
+	for name, opts := range map[string][]topologytest.Option{"driver": nil, "partitioned": {topologytest.Partitions(3)}} {
+		t.Run(name, func(t *testing.T) {
+			b := topology.NewBuilder("app")
+			names := b.GlobalTable("names", serde.String, serde.String)
+			b.Stream("in", serde.String, serde.String).
+				JoinGlobal(names, func(_, v string) string { return v }, func(v, name string) string { return v + "=" + name }).To("out")
+			d := topologytest.New(t, built(t, b), opts...)
+			table := topologytest.Input(d, "names", serde.String, serde.String)
+			in := topologytest.Input(d, "in", serde.String, serde.String)
+			for _, k := range []string{"a", "b", "c", "d"} {
+				table.Pipe(k, strings.ToUpper(k), 1)
+			}
+			in.Pipe("k", "a", 1)
+			d.Restart()
+			in.Pipe("l", "d", 2)
+			same(t, "joined", pairs(topologytest.Output(d, "out", serde.String, serde.String).Read()), []string{"k=a=A", "l=d=D"})
+		})
+	}
+}
