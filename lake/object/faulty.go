@@ -60,6 +60,9 @@ type Faulty struct {
 	Inner Store
 	// Plan is asked before each operation, under a lock. Nil means no faults.
 	Plan func(Call) Fault
+	// OnCrash, if set, is called once, when a crash has had its effect: to end the context of the "process" that died, which
+	// would otherwise retry for ever.
+	OnCrash func()
 
 	mu      sync.Mutex
 	calls   int
@@ -87,10 +90,12 @@ func (f *Faulty) do(op Op, name string, run, torn func() error) error {
 	case f.Plan != nil:
 		fault = f.Plan(call)
 	}
-	if fault == Crash || fault == CrashAfter || fault == Torn {
-		f.crashed = true
-	}
+	dies := !f.crashed && (fault == Crash || fault == CrashAfter || fault == Torn)
+	f.crashed = f.crashed || dies
 	f.mu.Unlock()
+	if dies && f.OnCrash != nil {
+		defer f.OnCrash()
+	}
 	say := func(err error) error {
 		return &Error{string(op), f.String(), name, fmt.Errorf("operation %d: %w", call.N, err)}
 	}
