@@ -2,9 +2,11 @@ package serde
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ type RegistryOption func(*registryConfig)
 type registryConfig struct {
 	timeout time.Duration
 	now     func() time.Time
+	tls     *tls.Config
 	client  []sr.ClientOpt
 }
 
@@ -43,38 +46,56 @@ func RegistryBearerToken(token string) RegistryOption {
 	return func(c *registryConfig) { c.client = append(c.client, sr.BearerToken(token)) }
 }
 
+// RegistryTLS sets certificates and roots for https URLs. The configuration is not copied.
+func RegistryTLS(config *tls.Config) RegistryOption {
+	return func(c *registryConfig) { c.tls = config }
+}
+
 // NewRegistry makes a client of the registry at the URL, or at several of the same cluster separated by commas, which are tried
-// in turn. Nothing is asked of it yet; Ping does.
+// in turn. A user and password in the first URL are sent as RegistryBasicAuth would, and appear in no message. Nothing is asked of
+// the registry yet; Ping does.
 func NewRegistry(urls string, opts ...RegistryOption) (*Registry, error) {
 	cfg := registryConfig{timeout: defaultRegistryTimeout, now: time.Now}
 	for _, o := range opts {
 		o(&cfg)
 	}
-	list, err := splitURLs(urls)
+	list, user, err := splitURLs(urls)
 	if err != nil {
 		return nil, err
 	}
+	if user != nil {
+		password, _ := user.Password()
+		RegistryBasicAuth(user.Username(), password)(&cfg)
+	}
 	// A transport of our own: its idle connections end with Close.
 	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = cfg.tls
 	client, err := sr.NewClient(append([]sr.ClientOpt{
 		sr.URLs(list...), sr.UserAgent("tributary"), sr.HTTPClient(&http.Client{Transport: transport}),
 	}, cfg.client...)...)
 	if err != nil {
-		return nil, fmt.Errorf("schema registry %s: %w", urls, err)
+		return nil, fmt.Errorf("schema registry: %w", err)
 	}
 	return newRegistry(&httpStore{client, transport}, strings.Join(list, ","), cfg), nil
 }
 
-func splitURLs(urls string) ([]string, error) {
-	var list []string
-	for u := range strings.SplitSeq(urls, ",") {
-		u = strings.TrimSpace(u)
-		if !strings.HasPrefix(u, "http://") && !strings.HasPrefix(u, "https://") {
-			return nil, fmt.Errorf("schema registry %q: give a URL that starts with http:// or https://", u)
+// splitURLs returns the URLs without a user, and the user of the first that has one.
+func splitURLs(urls string) (list []string, user *url.Userinfo, err error) {
+	for text := range strings.SplitSeq(urls, ",") {
+		u, err := url.Parse(strings.TrimSpace(text))
+		if err != nil {
+			return nil, nil, errors.New("schema registry: the URL can't be parsed; give one such as http://host:8081")
 		}
-		list = append(list, u)
+		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return nil, nil, fmt.Errorf("schema registry %q: give a URL such as http://host:8081", u.Redacted())
+		}
+		if user == nil {
+			user = u.User
+		}
+		u.User = nil
+		list = append(list, u.String())
 	}
-	return list, nil
+	return list, user, nil
 }
 
 // httpStore asks a server.

@@ -2,6 +2,8 @@ package serde_test
 
 import (
 	"context"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -251,6 +253,57 @@ func TestRegistryCredentials(t *testing.T) {
 			t.Errorf("sent %q, %v, want %q", got, err, want)
 		}
 		reg.Close()
+	}
+}
+
+func TestRegistryPasswordInURLStaysSecret(t *testing.T) {
+	srv, _ := fakeRegistry(t)
+	var got string
+	srv.answer(func(w http.ResponseWriter, req *http.Request) {
+		got = req.Header.Get("Authorization")
+		w.WriteHeader(401)
+	})
+	for _, url := range []string{strings.Replace(srv.url, "://", "://u:secret@", 1), "http://u:secret@127.0.0.1:1"} {
+		reg, err := serde.NewRegistry(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reg.Close()
+		if err := reg.Ping(t.Context()); err == nil || strings.Contains(err.Error()+reg.String(), "secret") {
+			t.Errorf("%s: error %v", reg, err)
+		}
+	}
+	if got != "Basic dTpzZWNyZXQ=" {
+		t.Errorf("sent %q", got)
+	}
+	for _, bad := range []string{"ftp://u:secret@host", "http://u:secret@host:port", "//u:secret@host"} {
+		if _, err := serde.NewRegistry(bad); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
+func TestRegistryTLS(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("[]")) }))
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.StartTLS()
+	defer srv.Close()
+	reg, err := serde.NewRegistry(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reg.Close()
+	if err := reg.Ping(t.Context()); err == nil {
+		t.Error("a certificate that nobody vouches for was taken")
+	}
+	roots := srv.Client().Transport.(*http.Transport).TLSClientConfig
+	trusting, err := serde.NewRegistry(srv.URL, serde.RegistryTLS(roots))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer trusting.Close()
+	if err := trusting.Ping(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
