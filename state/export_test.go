@@ -1,6 +1,23 @@
 package state
 
-import "github.com/cockroachdb/pebble/v2/vfs"
+import (
+	"math/rand/v2"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
 
 // UseMemFS makes the databases opened with r live in memory, so that tests that open many of them don't wait for the disk.
 func (r *Resources) UseMemFS() { r.fs = vfs.NewMem() }
+
+// UseFS makes the databases opened with r live in fs.
+func (r *Resources) UseFS(fs vfs.FS) { r.fs = fs }
+
+// UseCrashableFS is UseMemFS with a function that gives what a power loss would leave now: what was synced, and of the rest so many
+// percent of the blocks.
+func (r *Resources) UseCrashableFS() (crash func(rnd *rand.Rand, percent int) vfs.FS) {
+	fs := vfs.NewCrashableMem()
+	r.fs = fs
+	return func(rnd *rand.Rand, percent int) vfs.FS {
+		return fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rnd})
+	}
+}
