@@ -106,8 +106,11 @@ func (c *coder[K, V]) decodeKeyShared(data []byte) (K, error) {
 	return k, nil
 }
 
-// failed is an error of the store itself.
+// failed is an error of the store itself, if there is one.
 func (c *coder[K, V]) failed(what string, err error) error {
+	if err == nil || IsFatal(err) {
+		return err
+	}
 	return fatalf("store %q: %s: %w", c.name, what, err)
 }
 

@@ -1,0 +1,145 @@
+package processors
+
+import "fmt"
+
+// SubscriptionJoin answers subscriptions with the right row: KR, Subscription[K] to K, Response[R]; the response topic's sink follows. It
+// is connected to the stores of the right table's view.
+func (j *ForeignKeyJoin[K, L, KR, R, O]) SubscriptionJoin() Supplier {
+	view := j.RightTable.View()
+	return SupplierFunc(func(rt Runtime, children []Child) (Instance, error) {
+		next, err := Fan[K, Response[R]](children)
+		if err != nil {
+			return Instance{}, err
+		}
+		var right View[KR, R]
+		var out Record[K, Response[R]]
+		process := func(r *Record[KR, Subscription[K]]) error {
+			row := noRow[R]()
+			if !r.KeyNull {
+				if row, err = right.Get(r.Key); err != nil {
+					return err
+				}
+			}
+			switch r.Value.Instruction {
+			case Unsubscribe:
+				return nil
+			case UnsubscribeAndAnswer:
+				row = Row[R]{Null: true, Timestamp: row.Timestamp}
+			case SubscribeAnswerIfFound:
+				if row.Null {
+					return nil
+				}
+			}
+			out = Record[K, Response[R]]{
+				Key: r.Value.Key, Value: response(&r.Value, row.Value, row.Null),
+				Timestamp: max(r.Timestamp, row.Timestamp), Headers: r.Headers,
+			}
+			return next(&out)
+		}
+		open := func() (err error) { right, err = view.Open(rt); return err }
+		return Instance{Next: Guard(rt, process), Init: open}, nil
+	})
+}
+
+func response[K, R any](s *Subscription[K], v R, null bool) Response[R] {
+	return Response[R]{
+		Hash: s.Hash, HashNull: s.HashNull, Value: v, Null: null, Version: responseVersion, Partition: s.Partition,
+	}
+}
+
+// ForeignJoin answers for the updates of right rows, once for each subscription: KR, Change[R] to K, Response[R]; the response topic's
+// sink follows.
+func (j *ForeignKeyJoin[K, L, KR, R, O]) ForeignJoin() Supplier {
+	return SupplierFunc(func(rt Runtime, children []Child) (Instance, error) {
+		next, err := Fan[K, Response[R]](children)
+		if err != nil {
+			return Instance{}, err
+		}
+		s := j.subscriptions(rt)
+		var out Record[K, Response[R]]
+		process := func(r *Record[KR, Change[R]]) error {
+			switch {
+			case r.KeyNull:
+				rt.Dropped(DroppedNullKey)
+				return nil
+			case j.rightVersioned && !r.Value.IsLatest:
+				rt.Dropped(DroppedOutOfOrder)
+				return nil
+			}
+			return s.each(r.Key, func(v *Subscription[K]) error {
+				out = Record[K, Response[R]]{
+					Key: v.Key, Value: response(v, r.Value.New, r.Value.NewNull), Timestamp: r.Timestamp, Headers: r.Headers,
+				}
+				return next(&out)
+			})
+		}
+		return Instance{Next: Guard(rt, process), Init: s.open}, nil
+	})
+}
+
+// Resolve joins responses with the left rows: K, Response[R] to K, O, a null being a delete. It is connected to the stores of the left
+// table's view. A response to a row that has changed since is dropped: another one is on its way.
+func (j *ForeignKeyJoin[K, L, KR, R, O]) Resolve() Supplier {
+	view := j.LeftTable.View()
+	return SupplierFunc(func(rt Runtime, children []Child) (Instance, error) {
+		next, err := Fan[K, O](children)
+		if err != nil {
+			return Instance{}, err
+		}
+		n := &responseResolver[K, L, R, O]{
+			rt: rt, next: next, join: j.Join, leftJoin: j.Left, results: nilsOf[O](), hasher: newRowHasher(j.LeftValue, j.SubscriptionTopic),
+		}
+		open := func() (err error) { n.left, err = view.Open(rt); return err }
+		return Instance{Next: Guard(rt, n.process), Init: open}, nil
+	})
+}
+
+type responseResolver[K, L, R, O any] struct {
+	rt       Runtime
+	next     Next[K, O]
+	join     Joiner[K, L, R, O]
+	leftJoin bool
+	results  nils[O]
+	left     View[K, L]
+	hasher   rowHasher[L]
+	row      L // what the joiner's pointers point to
+	right    R
+	out      Record[K, O]
+}
+
+func (n *responseResolver[K, L, R, O]) process(r *Record[K, Response[R]]) error {
+	v := &r.Value
+	if v.Version != responseVersion {
+		return fmt.Errorf("a response has version %d: it was written by a newer release", v.Version)
+	}
+	row, err := n.left.Get(r.Key)
+	if err != nil {
+		return err
+	}
+	current, err := n.current(row, v)
+	if err != nil {
+		return err
+	}
+	if !current {
+		n.rt.Dropped(DroppedOutOfOrder)
+		return nil
+	}
+	n.out = Record[K, O]{Key: r.Key, KeyNull: r.KeyNull, ValueNull: true, Timestamp: r.Timestamp, Headers: r.Headers}
+	if !v.Null || n.leftJoin && !row.Null {
+		n.row, n.right = row.Value, v.Value
+		if n.out.Value, err = n.join(r.Key, pointer(&n.row, row.Null), pointer(&n.right, v.Null)); err != nil {
+			return err
+		}
+		n.out.ValueNull = n.results.isNil(n.out.Value)
+	}
+	return n.next(&n.out)
+}
+
+// current tells whether the response is for the left row as it is now.
+func (n *responseResolver[K, L, R, O]) current(row Row[L], v *Response[R]) (bool, error) {
+	if row.Null || v.HashNull {
+		return row.Null && v.HashNull, nil
+	}
+	hash, err := n.hasher.hash(row.Value)
+	return hash == v.Hash, err
+}
