@@ -33,8 +33,10 @@ func (t *Totals) add(e *Event) {
 // Model is what the demonstration's topology must make of the stream: the reference, on one thread, with plain maps.
 //
 // All but Windows holds however the partitions interleave. Which records are late for their window depends on the order in which
-// the aggregating tasks see them; Windows takes the order of arrival over all partitions. In any other order still holds: a
-// window's records in time and late together are WindowRow.Count + LateCount, and no record is lost or counted twice.
+// the aggregating tasks see them; Windows takes the order of arrival over all partitions, and spreads the regions over Partitions
+// tasks (replace it before the first event for another number). In any other order still holds: a window's records in time and late
+// together are WindowRow.Count + LateCount, so what has landed of a window is at most that, and what has landed of all, what was
+// late and what is still open add up to Enriched.Rows.
 type Model struct {
 	Records     [Partitions]int64 // produced, by partition
 	Quarantined int64             // undecodable, of all flaws

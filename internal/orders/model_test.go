@@ -13,6 +13,9 @@ import (
 func TestModelMeetsEverything(t *testing.T) {
 	s := spec(t, "2026-06-01", 5000, 42)
 	m := NewModel(s)
+	if n := s.Count(); n != len(events(s)) {
+		t.Errorf("the count is %d, the events are %d", n, len(events(s)))
+	}
 	outOfOrder, repeatsFromYesterday, high := 0, 0, int64(0)
 	for d := range 2 {
 		date := s.Date.AddDate(0, 0, d)
@@ -105,6 +108,42 @@ func TestWindowsCloseAfterTheGrace(t *testing.T) {
 	w.Add("c", at(60, 0), 0)
 	if n := len(w.Closed()); n != 5 {
 		t.Errorf("%d windows closed, want 5", n)
+	}
+	w.Add("d", at(1, 0), 3)
+	want = []WindowRow{{Region: "d", LateCount: 1, LateCents: 3}}
+	if d := cmp.Diff(want, w.All()[1:2]); d != "" {
+		t.Errorf("a window for which all came late: %s", d)
+	}
+}
+
+// What the model says of the engine's results must not depend on how partitions interleave.
+func TestTotalsDoNotDependOnTheOrder(t *testing.T) {
+	s := spec(t, "2026-06-01", 1000, 9)
+	inOrder, byPartition := NewModel(s), NewModel(s)
+	inOrder.AddDay(s.Date)
+	for p := range int32(Partitions) {
+		for e := range s.Events() {
+			if e.Partition == p {
+				byPartition.Add(e)
+			}
+		}
+	}
+	if inOrder.Windows.Late == byPartition.Windows.Late {
+		t.Error("one partition after the other makes no more records late: the test tests nothing")
+	}
+	total := func(m *Model) []WindowRow {
+		rows := m.Windows.All()
+		for i := range rows {
+			rows[i] = WindowRow{rows[i].Region, rows[i].Start, rows[i].Count + rows[i].LateCount, rows[i].Cents + rows[i].LateCents, 0, 0}
+		}
+		return rows
+	}
+	if d := cmp.Diff(total(inOrder), total(byPartition)); d != "" {
+		t.Error(d)
+	}
+	inOrder.Windows, byPartition.Windows = nil, nil
+	if d := cmp.Diff(inOrder, byPartition, cmp.AllowUnexported(Model{}), cmp.AllowUnexported(Spec{})); d != "" {
+		t.Error(d)
 	}
 }
 

@@ -82,10 +82,22 @@ func (w *Windows) Closed() []WindowRow { return w.list(true) }
 // Open returns the windows that stream time hasn't closed yet.
 func (w *Windows) Open() []WindowRow { return w.list(false) }
 
+// All returns every window that a record came for, those for which all came late, too. Count and LateCount together don't depend
+// on the order of the records.
+func (w *Windows) All() []WindowRow {
+	return w.sorted(func(*WindowRow) bool { return true })
+}
+
 func (w *Windows) list(closed bool) []WindowRow {
+	return w.sorted(func(row *WindowRow) bool {
+		return row.Count > 0 && w.closed(w.partition(row.Region), row.Start) == closed
+	})
+}
+
+func (w *Windows) sorted(wanted func(*WindowRow) bool) []WindowRow {
 	var rows []WindowRow
 	for _, row := range w.rows {
-		if row.Count > 0 && w.closed(w.partition(row.Region), row.Start) == closed {
+		if wanted(row) {
 			rows = append(rows, *row)
 		}
 	}
