@@ -108,7 +108,10 @@ func orphan[K, V any](o *operation, out *stream[K, V]) *stream[K, V] {
 
 // joinBuffer declares the store that holds records back until their grace is over.
 func joinBuffer[K, V any](o *operation, generated bool, op *logical.Processor, in *stream[K, V]) processors.Store[K, V] {
-	spec := &state.Spec{Name: o.name + "-Buffer", Kind: state.JoinBuffer, Logged: !o.has(optNoLogging), InMemory: o.b.opts.inMemory}
+	spec := &state.Spec{
+		Name: o.name + "-Buffer", Kind: state.JoinBuffer, GraceMs: o.grace.Milliseconds(),
+		Logged: !o.has(optNoLogging), InMemory: o.b.opts.inMemory,
+	}
 	if generated {
 		o.b.graph.AddImplicit(logical.Implicit{Store: spec.Name, Changelog: spec.Name + "-changelog"})
 	}

@@ -84,7 +84,7 @@ func base64OrNull(data []byte) any {
 	return base64.StdEncoding.EncodeToString(data)
 }
 
-// rawRecord shows a record of an internal topic, byte by byte. The changelog of a suppression has no timestamps.
+// rawRecord shows a record of an internal topic, byte by byte. The changelogs of buffers have no timestamps.
 func (r *run) rawRecord(topic string, rec topologytest.Record) any {
 	out := map[string]any{"step": r.step, "key": base64OrNull(rec.Key), "value": base64OrNull(rec.Value), "timestamp": rec.Timestamp}
 	if r.isBufferChangelog(topic) {

@@ -80,7 +80,11 @@ func (r *run) entries(name string, v *storeView) ([]any, error) {
 		}
 	case state.Window:
 		for e, err := range v.window.All(state.Forward) {
-			if err := add(windowEntry(e.Key, e.Start, windowEnd(e.Start, v.windowSize), e.Value), err); err != nil {
+			shown := windowEntry(e.Key, e.Start, windowEnd(e.Start, v.windowSize), e.Value)
+			if r.build.stores[name] == (storeTypes{}) && r.plan.Stores[name].Spec.InMemory {
+				shown["timestamp"] = e.Start // Kafka Streams' in-memory stores of joins show the record's time, which is the start
+			}
+			if err := add(shown, err); err != nil {
 				return nil, err
 			}
 		}
@@ -204,11 +208,11 @@ func (r *run) generatedJoinTypes(name string) (storeTypes, bool) {
 	return storeTypes{}, false
 }
 
-// isBufferChangelog reports whether a topic is the changelog of a suppression.
+// isBufferChangelog reports whether a topic is the changelog of a suppression, or of a join with grace.
 func (r *run) isBufferChangelog(topic string) bool {
 	for _, s := range r.plan.Stores {
 		if s.Changelog == topic {
-			return s.Spec.Kind == state.SuppressBuffer
+			return s.Spec.Kind == state.SuppressBuffer || s.Spec.Kind == state.JoinBuffer
 		}
 	}
 	return false

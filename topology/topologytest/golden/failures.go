@@ -42,6 +42,8 @@ func kindOfRun(err error) string {
 		return kindDeserialization
 	case is[*processors.TimestampError](err):
 		return kindInvalidTimestamp
+	case is[*processors.BufferFullError](err):
+		return kindBufferFull
 	case is[*processors.SerializationError](err):
 		return kindSerialization
 	case is[*nullError](err), is[*processors.NullError](err), is[runtime.Error](err):
