@@ -34,11 +34,14 @@ func OpenMemory(dir string) (*Memory, error) {
 	return m, nil
 }
 
-// Check compares what exists with what was seen before. A topic that is gone, or is another one of the same name, is a problem: what
-// local state was made of is lost.
-func (m *Memory) Check(existing map[string]Topic) error {
+// Check compares what exists with what was seen before, for those of names that were. A topic that is gone, or is another one of the
+// same name, is a problem: what local state was made of is lost.
+func (m *Memory) Check(names []string, existing map[string]Topic) error {
 	var bad []Problem
-	for _, name := range slices.Sorted(maps.Keys(m.ids)) {
+	for _, name := range names {
+		if m.ids[name] == "" {
+			continue
+		}
 		t, ok := existing[name]
 		switch {
 		case !ok:

@@ -115,10 +115,10 @@ func TestMemoryNoticesLostTopics(t *testing.T) {
 	if m, err = OpenMemory(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Check(map[string]Topic{"a": a, "b": b, "c": {}}); err != nil {
+	if err := m.Check([]string{"a", "b", "c"}, map[string]Topic{"a": a, "b": b, "c": {}}); err != nil {
 		t.Fatalf("all are there: %v", err)
 	}
-	err = m.Check(map[string]Topic{"a": {"a", [16]byte{9}, 1}})
+	err = m.Check(m.Names(), map[string]Topic{"a": {"a", [16]byte{9}, 1}})
 	var internal *InternalError
 	if !errors.As(err, &internal) || len(internal.Problems) != 2 {
 		t.Fatalf("got %v, want one topic made anew and one gone", err)
@@ -126,7 +126,7 @@ func TestMemoryNoticesLostTopics(t *testing.T) {
 	if err := m.Keep(map[string]Topic{"b": b}); err != nil { // the topology has changed
 		t.Fatal(err)
 	}
-	if err := m.Check(map[string]Topic{"b": b}); err != nil {
+	if err := m.Check(m.Names(), map[string]Topic{"b": b}); err != nil {
 		t.Fatal(err)
 	}
 }

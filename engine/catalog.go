@@ -1,0 +1,240 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tributary-io/tributary/engine/internal/assign"
+	"github.com/tributary-io/tributary/engine/internal/topics"
+	"github.com/tributary-io/tributary/internal/plan"
+	"github.com/tributary-io/tributary/internal/task"
+)
+
+// catalog is what the brokers' topics make of the plan: which tasks there are, and what each reads.
+type catalog struct {
+	tasks      map[task.ID]*taskSpec
+	ids        []assign.TaskID // of all tasks, sorted
+	signatures map[int32]uint64
+	sources    []string // topics that tasks read, for display
+	resets     map[string]plan.OffsetReset
+	global     *taskSpec // nil without global tables
+
+	mu     sync.Mutex
+	topics map[string]topics.Topic // everything that is known, also topics that records chose themselves
+}
+
+// taskSpec is a task that may be run.
+type taskSpec struct {
+	id     task.ID
+	subs   []*plan.Subtopology
+	inputs []task.TopicPartition
+	lake   bool
+}
+
+// readCatalog finds the topics of the plan, creates and checks the internal ones, and derives the tasks.
+func (e *Engine) readCatalog(ctx context.Context) (*catalog, error) {
+	matched, err := e.matchPatterns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	users, err := topics.Describe(ctx, e.control, e.userTopics(matched)...)
+	if err != nil {
+		return nil, err
+	}
+	count := func(topic string) (int32, bool) {
+		t, ok := users[topic]
+		return t.Partitions, ok
+	}
+	counts, err := e.plan.Partitions(count, matched)
+	if err = errors.Join(err, e.missingSinks(users)); err != nil {
+		return nil, err
+	}
+	internal, err := e.ensureInternal(ctx, counts)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(users, internal)
+	c := &catalog{topics: users, tasks: map[task.ID]*taskSpec{}, signatures: map[int32]uint64{}, resets: map[string]plan.OffsetReset{}}
+	c.deriveTasks(e.plan, matched)
+	return c, nil
+}
+
+// matchPatterns finds the topics of each source with a pattern, by the source's name. Internal topics never match.
+func (e *Engine) matchPatterns(ctx context.Context) (map[string][]string, error) {
+	matched := map[string][]string{}
+	for name, n := range e.plan.Nodes {
+		if n.Pattern == "" {
+			continue
+		}
+		found, err := topics.Matching(ctx, e.control, n.Pattern)
+		if err != nil {
+			return nil, fmt.Errorf("source %s: %w", name, err)
+		}
+		for topic := range found {
+			if e.plan.InternalTopics[topic] == nil {
+				matched[name] = append(matched[name], topic)
+			}
+		}
+		slices.Sort(matched[name])
+	}
+	return matched, nil
+}
+
+// userTopics are the topics that the plan names and the engine doesn't own.
+func (e *Engine) userTopics(matched map[string][]string) []string {
+	set := map[string]bool{}
+	for name, n := range e.plan.Nodes {
+		for _, t := range slices.Concat(n.Topics, matched[name], []string{n.Topic}) {
+			if t != "" && e.plan.InternalTopics[t] == nil {
+				set[t] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+// MissingSinksError names topics that the topology writes to and that don't exist.
+type MissingSinksError struct{ Topics []string }
+
+func (e *MissingSinksError) Error() string {
+	return fmt.Sprintf("output topics are missing: %v; create them, topics of the user are never made by the engine", e.Topics)
+}
+
+func (e *Engine) missingSinks(found map[string]topics.Topic) error {
+	var missing []string
+	for _, n := range e.plan.Nodes {
+		if n.Kind != plan.SinkNode || n.Dynamic || e.plan.InternalTopics[n.Topic] != nil {
+			continue
+		}
+		if _, ok := found[n.Topic]; !ok {
+			missing = append(missing, n.Topic)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	slices.Sort(missing)
+	return &MissingSinksError{Topics: slices.Compact(missing)}
+}
+
+// ensureInternal creates and checks the internal topics, and compares them with what this instance has seen before.
+func (e *Engine) ensureInternal(ctx context.Context, counts map[string]int32) (map[string]topics.Topic, error) {
+	memory, err := topics.OpenMemory(e.appDir())
+	if err != nil {
+		return nil, err
+	}
+	var wanted []topics.Wanted
+	for _, name := range slices.Sorted(maps.Keys(e.plan.InternalTopics)) {
+		wanted = append(wanted, topics.Wanted{
+			Name: name, Partitions: counts[name], Replication: e.cfg.replication, Config: e.plan.InternalTopics[name].Config})
+	}
+	known := slices.DeleteFunc(memory.Names(), func(name string) bool { return e.plan.InternalTopics[name] == nil })
+	before, err := topics.Describe(ctx, e.control, known...)
+	if err != nil {
+		return nil, err
+	}
+	if err := memory.Check(known, before); err != nil {
+		return nil, err
+	}
+	found, warnings, err := topics.Ensure(ctx, e.control, wanted)
+	for _, w := range warnings {
+		e.log.Warn("an internal topic has another setting than expected", "topic", w.Topic, "difference", w.Reason)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found, memory.Keep(found)
+}
+
+// deriveTasks lists the tasks: as many for each sub-topology as its widest input has partitions.
+func (c *catalog) deriveTasks(p *plan.Plan, matched map[string][]string) {
+	sources := map[string]bool{}
+	for _, sub := range p.Subtopologies {
+		byPartition := map[int32][]task.TopicPartition{}
+		for _, topic := range c.inputsOf(sub, matched) {
+			sources[topic] = true
+			for part := range c.topics[topic].Partitions {
+				byPartition[part] = append(byPartition[part], task.TopicPartition{Topic: topic, Partition: part})
+			}
+		}
+		for part, inputs := range byPartition {
+			id := task.ID{Subtopology: sub.ID, Partition: part}
+			c.tasks[id] = &taskSpec{id: id, subs: []*plan.Subtopology{sub}, inputs: inputs, lake: sub.Lake}
+			c.ids = append(c.ids, assign.TaskID{Subtopology: int32(sub.ID), Partition: part})
+		}
+		c.signatures[int32(sub.ID)] = signature(p, sub)
+	}
+	assign.Sort(c.ids)
+	c.sources = slices.Sorted(maps.Keys(sources))
+	if len(p.Globals) > 0 {
+		c.global = &taskSpec{id: task.ID{Subtopology: -1}, subs: p.Globals}
+		for _, sub := range p.Globals {
+			for _, topic := range c.inputsOf(sub, matched) {
+				for part := range c.topics[topic].Partitions {
+					c.global.inputs = append(c.global.inputs, task.TopicPartition{Topic: topic, Partition: part})
+				}
+			}
+		}
+	}
+}
+
+func (c *catalog) inputsOf(sub *plan.Subtopology, matched map[string][]string) []string {
+	var all []string
+	for _, n := range sub.Nodes {
+		if n.Kind != plan.SourceNode {
+			continue
+		}
+		for _, topic := range slices.Concat(n.Topics, matched[n.Name]) {
+			all = append(all, topic)
+			c.resets[topic] = n.Reset
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// signature digests what two instances must agree on about a sub-topology before one may take over a task of it from the other.
+func signature(p *plan.Plan, sub *plan.Subtopology) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintln(h, sub.ID, sub.Lake, sub.SourceTopics)
+	for _, n := range sub.Nodes {
+		fmt.Fprintln(h, n.Name, n.Kind, n.Topics, n.Pattern, n.Topic, n.Stores)
+	}
+	for _, name := range sub.Stores {
+		s := p.Stores[name]
+		fmt.Fprintln(h, name, s.Spec.Kind, s.Changelog, s.SourceAsChangelog)
+	}
+	return h.Sum64()
+}
+
+// topic returns a topic, asking the brokers for one that isn't known yet: records may choose their own.
+func (c *catalog) topic(ctx context.Context, client *kgo.Client, name string) (topics.Topic, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t, ok := c.topics[name]; ok {
+		return t, nil
+	}
+	found, err := topics.Describe(ctx, client, name)
+	if err != nil {
+		return topics.Topic{}, err
+	}
+	t, ok := found[name]
+	if !ok {
+		return t, fmt.Errorf("topic %s doesn't exist: create it, topics of the user are never made by the engine", name)
+	}
+	c.topics[name] = t
+	return t, nil
+}
+
+func (c *catalog) id(name string) [16]byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.topics[name].ID
+}

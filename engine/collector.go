@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tributary-io/tributary/engine/internal/txn"
+	"github.com/tributary-io/tributary/internal/task"
+	"github.com/tributary-io/tributary/processors"
+	"github.com/tributary-io/tributary/state"
+)
+
+// collector takes what a task sends into the instance's transaction. It belongs to its runner's worker.
+type collector struct {
+	e     *Engine
+	r     *runner
+	ctx   context.Context // of the engine's life: a blocked send ends with it
+	arena []byte
+	turn  uint32 // for records without a key
+	views []*state.View
+}
+
+var _ task.Collector = (*collector)(nil)
+
+const arenaSize = 64 << 10
+
+// Send implements task.Collector.
+func (c *collector) Send(out *task.Out) error {
+	partition := out.Partition
+	if partition < 0 {
+		n, err := c.Partitions(out.Topic)
+		if err != nil {
+			return err
+		}
+		partition = c.choose(out.Key, n)
+	}
+	if c.r.spec.lake {
+		// All that a lake task sends are dead letters: its output is rows.
+		if tp, offset := c.r.task.Current(); offset < c.r.deadFloor[tp] {
+			return nil
+		}
+		c.r.deadSent.Store(true)
+	}
+	return c.produce(txn.Record{
+		Topic: out.Topic, Partition: partition, Key: c.copy(out.Key), Value: c.copy(out.Value),
+		Timestamp: out.Timestamp, Headers: c.headers(out.Headers),
+	})
+}
+
+func (c *collector) produce(r txn.Record) error {
+	if size := len(r.Key) + len(r.Value); size > maxRecord {
+		return fmt.Errorf("a record of %d bytes is larger than the %d that fit into a batch: make it smaller, or keep large values elsewhere", size, maxRecord)
+	}
+	if err := c.e.producer.Produce(c.ctx, r); err != nil {
+		return &producerError{err}
+	}
+	return nil
+}
+
+// producerError says that the producer, and not the record, is to blame.
+type producerError struct{ err error }
+
+func (e *producerError) Error() string { return e.err.Error() }
+func (e *producerError) Unwrap() error { return e.err }
+
+// maxRecord leaves room for the headers and the batch around a record in the default message.max.bytes.
+const maxRecord = 1_000_000
+
+// choose is Kafka's default partitioner: by the key's hash; records without a key take turns.
+func (c *collector) choose(key []byte, partitions int32) int32 {
+	if key != nil {
+		return processors.PartitionOf(key, partitions)
+	}
+	c.turn++
+	return int32(c.turn/stick) % partitions
+}
+
+// stick is how many records without a key go to one partition before the next has its turn, for the sake of batches.
+const stick = 100
+
+// Partitions implements task.Collector.
+func (c *collector) Partitions(topic string) (int32, error) {
+	t, err := c.e.catalog.topic(c.ctx, c.e.control, topic)
+	return t.Partitions, err
+}
+
+// copy copies bytes into memory that stays as it is until the transaction has ended.
+func (c *collector) copy(b []byte) []byte {
+	if b == nil {
+		return nil
+	}
+	if len(b) > cap(c.arena)-len(c.arena) {
+		if len(b) > arenaSize/4 {
+			return append(make([]byte, 0, len(b)), b...)
+		}
+		c.arena = make([]byte, 0, arenaSize)
+	}
+	from := len(c.arena)
+	c.arena = append(c.arena, b...)
+	return c.arena[from:len(c.arena):len(c.arena)]
+}
+
+func (c *collector) headers(in []processors.Header) []txn.Header {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make([]txn.Header, len(in))
+	for i, h := range in {
+		out[i] = txn.Header{Key: h.Key, Value: c.copy(h.Value)}
+	}
+	return out
+}
+
+// close releases the views of global tables.
+func (c *collector) close() error {
+	for _, v := range c.views {
+		v.Close()
+	}
+	c.views = nil
+	return nil
+}

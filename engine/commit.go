@@ -1,0 +1,231 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/tributary-io/tributary/engine/internal/offsets"
+	"github.com/tributary-io/tributary/engine/internal/txn"
+	"github.com/tributary-io/tributary/internal/task"
+	"github.com/tributary-io/tributary/state"
+)
+
+// commitCycle is a commit by the clock or on request: it is left out while the instance joins. A transaction that gets old meanwhile stops
+// the workers, so that it isn't filled with what would be lost if it ran out.
+func (e *Engine) commitCycle() error {
+	if !e.held {
+		return e.commitNow()
+	}
+	if since, _, open := e.producer.Open(); open && time.Since(since) > e.cfg.transaction/3 {
+		e.stall()
+	}
+	return nil
+}
+
+// stall stops the workers until release.
+func (e *Engine) stall() {
+	if !e.stalled {
+		e.log.Warn("processing waits: the group can't agree on a generation, and the open transaction gets old")
+		e.stalled = true
+		e.gate.close()
+	}
+}
+
+func (e *Engine) release() {
+	if e.stalled {
+		e.stalled = false
+		e.gate.open()
+	}
+}
+
+// work is what one commit is about.
+type commitWork struct {
+	runners   []*runner // whose offsets and state are committed
+	gens      map[*runner]*state.Generation
+	positions map[*runner][]task.Position
+	metas     map[*runner]map[string]int64
+	offsets   []offsets.Position // of the application's group
+	dead      []offsets.Position // of the group that remembers dead letters
+	lakeDead  []*runner          // lake runners with dead letters in the transaction
+	lakeShown map[*runner][]task.Position
+}
+
+// commitNow commits what all tasks have done since the last time. Whatever isn't clearly committed is taken back, and done again: the error
+// is nil then. Errors are for a person.
+func (e *Engine) commitNow() error {
+	m, ok := e.membership.Member() // before the losses are looked at: see members
+	if e.members.lossCount() != e.losses || !ok {
+		return e.dropLost()
+	}
+	e.gate.close()
+	defer e.gate.open()
+	if err := e.fatal.Load(); err != nil {
+		return *err
+	}
+	if err := e.broken.Swap(nil); err != nil {
+		return e.recover(&commitWork{}, txn.Aborted, *err)
+	}
+	e.cutLake()
+	began := e.cfg.clock()
+	w, err := e.seal()
+	if errors.As(err, new(*producerError)) {
+		return e.recover(w, txn.Aborted, err)
+	}
+	if err != nil {
+		return err
+	}
+	return e.finish(m, w, began)
+}
+
+// finish commits what was sealed and lets it into the stores.
+func (e *Engine) finish(m offsets.Member, w *commitWork, began time.Time) error {
+	_, records, inTxn := e.producer.Open()
+	if len(w.offsets) == 0 && len(w.runners) == 0 && !inTxn {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(e.life, e.cfg.transaction)
+	defer cancel()
+	outcome, err := e.commitWork(ctx, m, w)
+	if outcome != txn.Committed {
+		return e.recover(w, outcome, err)
+	}
+	if err := e.applied(w); err != nil {
+		return err
+	}
+	e.calm()
+	e.stats.committed(e.cfg.clock().Sub(began), records, e.cfg.clock())
+	for _, r := range w.runners {
+		e.queue.wake(r)
+	}
+	e.purge()
+	return nil
+}
+
+// seal closes the buffers of all tasks that have done something, and puts their changelog records into the transaction. The gate must be
+// closed.
+func (e *Engine) seal() (*commitWork, error) {
+	w := &commitWork{
+		gens: map[*runner]*state.Generation{}, positions: map[*runner][]task.Position{},
+		metas: map[*runner]map[string]int64{}, lakeShown: map[*runner][]task.Position{},
+	}
+	for _, r := range sortedRunners(e.runners) {
+		if !r.open {
+			continue
+		}
+		if r.spec.lake {
+			e.sealLake(r, w)
+			continue
+		}
+		if !r.dirty() {
+			continue
+		}
+		w.runners = append(w.runners, r)
+		w.positions[r] = r.moved()
+		w.metas[r] = maps.Clone(r.task.Progress())
+		r.task.TakeDirty()
+		r.redo = false
+		w.offsets = append(w.offsets, e.commitPositions(r, w.positions[r])...)
+		if err := e.sealStores(r, w); err != nil {
+			return w, fmt.Errorf("task %s: %w", taskOf(r.spec.id), err)
+		}
+	}
+	return w, e.sealGlobal()
+}
+
+func (e *Engine) commitPositions(r *runner, moved []task.Position) []offsets.Position {
+	ps := make([]offsets.Position, len(moved))
+	for i, p := range moved {
+		ps[i] = offsets.Position{
+			Partition: offsets.Partition{Topic: p.Topic, ID: e.catalog.id(p.Topic), Partition: p.Partition},
+			Offset:    p.Offset,
+			Metadata:  offsets.Metadata{PartitionTime: p.PartitionTime, Progress: r.task.Progress()}.Encode(),
+		}
+	}
+	return ps
+}
+
+func (e *Engine) sealStores(r *runner, w *commitWork) error {
+	if r.db == nil {
+		return nil
+	}
+	gen, err := r.db.Seal()
+	if err != nil {
+		return err
+	}
+	w.gens[r] = gen
+	specs := r.db.Stores()
+	for i := range r.changelog {
+		r.changelog[i] = nil
+	}
+	for rec := range gen.Changelog() {
+		if r.changelog[rec.Store] == nil {
+			r.changelog[rec.Store] = new(txn.End)
+		}
+		// The bytes belong to the generation, which outlives the transaction, but for a scratch key: copied by the collector.
+		err := r.out.produce(txn.Record{
+			Topic: e.plan.Stores[specs[rec.Store].Name].Changelog, Partition: r.spec.id.Partition,
+			Key: r.out.copy(rec.Key), Value: rec.Value, Timestamp: rec.Timestamp, Headers: r.out.headers(rec.Headers), End: r.changelog[rec.Store],
+		})
+		if err != nil {
+			return fmt.Errorf("changelog of store %s: %w", specs[rec.Store].Name, err)
+		}
+	}
+	return nil
+}
+
+// commitWork sends what was sealed: in the transaction if there is one, else the offsets alone.
+func (e *Engine) commitWork(ctx context.Context, m offsets.Member, w *commitWork) (txn.Outcome, error) {
+	if _, records, open := e.producer.Open(); open && records > 0 {
+		return e.producer.Commit(ctx,
+			txn.Offsets{Group: e.group(), Member: m, Positions: w.offsets},
+			txn.Offsets{Group: e.deadGroup(), Member: offsets.Member{Generation: -1}, Positions: w.dead})
+	}
+	if len(w.offsets) == 0 {
+		return txn.Committed, nil
+	}
+	if err := offsets.Commit(ctx, e.control, e.group(), m, w.offsets); err != nil {
+		return txn.Aborted, err
+	}
+	return txn.Committed, nil
+}
+
+// applied lets the committed buffers into the stores.
+func (e *Engine) applied(w *commitWork) error {
+	var errs []error
+	for _, r := range w.runners {
+		for _, p := range w.positions[r] {
+			r.committed[p.TopicPartition] = p.Offset
+		}
+		r.progress = w.metas[r]
+		if gen := w.gens[r]; gen != nil {
+			if err := gen.Apply(e.changelogEnds(r), nil); err != nil {
+				errs = append(errs, fmt.Errorf("task %s: %w", taskOf(r.spec.id), err))
+			}
+		}
+	}
+	e.lakeCommitted(w)
+	return errors.Join(errs...)
+}
+
+// changelogEnds gives, by store, the offset from which a restore would go on.
+func (e *Engine) changelogEnds(r *runner) []int64 {
+	specs := r.db.Stores()
+	ends := make([]int64, len(specs))
+	for i, spec := range specs {
+		ends[i] = state.NoOffset
+		s := e.plan.Stores[spec.Name]
+		switch {
+		case s.SourceAsChangelog:
+			tp := task.TopicPartition{Topic: s.Changelog, Partition: r.spec.id.Partition}
+			if at, ok := r.committed[tp]; ok && at >= 0 {
+				ends[i] = at
+			}
+		case r.changelog[i] != nil && r.changelog[i].Next() > 0:
+			ends[i] = r.changelog[i].Next()
+		}
+	}
+	return ends
+}

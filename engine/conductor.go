@@ -1,0 +1,348 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tributary-io/tributary/engine/internal/fetch"
+	"github.com/tributary-io/tributary/engine/internal/lander"
+	"github.com/tributary-io/tributary/internal/task"
+)
+
+// mailbox is what other goroutines tell the conductor. Telling never blocks; the conductor takes all at once, in order.
+type mailbox struct {
+	mu    sync.Mutex
+	mails []any
+	ready chan struct{} // has a token while there are mails
+}
+
+func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
+
+func (m *mailbox) put(mail any) {
+	m.mu.Lock()
+	m.mails = append(m.mails, mail)
+	m.mu.Unlock()
+	select {
+	case m.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (m *mailbox) take() []any {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	mails := m.mails
+	m.mails = nil
+	return mails
+}
+
+// The conductor's mails, besides opened and lander.Result.
+type (
+	// rebalanced: there is a new assignment, or everything was lost; see membership.
+	rebalanced struct{}
+	// hold: the membership is about to join. Commit, then none until the next rebalanced.
+	hold struct{ done chan struct{} }
+	// commitRequest: commit before the interval is over.
+	commitRequest struct{}
+	// failure ends the engine.
+	failure struct{ err error }
+	// purged: a purge has ended.
+	purged struct{}
+)
+
+func (e *Engine) tell(mail any) { e.mail.put(mail) }
+
+// failed ends the engine with an error.
+func (e *Engine) failed(err error) { e.tell(failure{err}) }
+
+// requestCommit asks for a commit as soon as possible; one request at a time.
+func (e *Engine) requestCommit() {
+	if e.commitWanted.CompareAndSwap(false, true) {
+		e.tell(commitRequest{})
+	}
+}
+
+// conduct is the conductor: it runs until ctx ends or something fails for good.
+func (e *Engine) conduct(ctx context.Context) error {
+	tick := time.NewTicker(e.cfg.commitInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := e.commitCycle(); err != nil {
+				return err
+			}
+		case <-e.mail.ready:
+			for _, mail := range e.mail.take() {
+				if err := e.handle(mail); err != nil {
+					return err
+				}
+			}
+		}
+		e.showState()
+	}
+}
+
+func (e *Engine) handle(mail any) error {
+	switch m := mail.(type) {
+	case rebalanced:
+		return e.rebalance()
+	case hold:
+		defer close(m.done)
+		return e.holdCommits()
+	case commitRequest:
+		e.commitWanted.Store(false)
+		return e.commitCycle()
+	case opened:
+		return e.takeOpened(m)
+	case lander.Result:
+		return e.landed(m)
+	case failure:
+		return m.err
+	case purged:
+		e.purging = false
+		return nil
+	}
+	return fmt.Errorf("internal: the conductor got a %T", mail)
+}
+
+// holdCommits commits what there is, and commits nothing more until the assignment that follows.
+func (e *Engine) holdCommits() error {
+	if e.held {
+		return e.dropLost() // another attempt to join
+	}
+	if err := e.dropLost(); err != nil {
+		return err
+	}
+	if err := e.commitNow(); err != nil {
+		return err
+	}
+	e.held = true
+	return nil
+}
+
+// rebalance brings what runs in line with the assignment: tasks that were taken away are committed and closed, then given up; new ones are
+// opened in the background. The others go on.
+func (e *Engine) rebalance() error {
+	if err := e.dropLost(); err != nil {
+		return err
+	}
+	target, assigned := e.members.target()
+	if !assigned {
+		return nil
+	}
+	e.held = false
+	e.release()
+	var revoked []*runner
+	for id, r := range e.runners {
+		if !target[id] {
+			revoked = append(revoked, r)
+		}
+	}
+	if len(revoked) > 0 {
+		if err := e.giveUp(revoked); err != nil {
+			return err
+		}
+	}
+	var fresh []*runner
+	for id := range target {
+		if e.runners[id] != nil {
+			continue
+		}
+		spec := e.catalog.tasks[id]
+		if spec == nil {
+			e.log.Error("a task was assigned that this instance doesn't know: it is left alone", "task", id.String())
+			continue
+		}
+		r := e.newRunner(spec, 0)
+		r.opening = true
+		e.runners[id] = r
+		fresh = append(fresh, r)
+	}
+	e.shareMemory()
+	slices.SortFunc(fresh, func(a, b *runner) int { return compareIDs(a.spec.id, b.spec.id) })
+	if len(fresh)+len(revoked) > 0 {
+		e.log.Info("tasks assigned", "new", len(fresh), "given_up", len(revoked), "kept", len(e.runners)-len(fresh))
+	}
+	e.openAll(fresh)
+	return nil
+}
+
+// giveUp commits and closes runners, and lets the others have their tasks.
+func (e *Engine) giveUp(revoked []*runner) error {
+	if err := e.commitNow(); err != nil {
+		return err
+	}
+	if err := e.landRevoked(revoked); err != nil {
+		return err
+	}
+	if err := e.closeRunners(revoked); err != nil {
+		return err
+	}
+	e.members.release(revoked)
+	e.membership.Rejoin()
+	return nil
+}
+
+// closeRunners takes runners out of work and closes their stores. Those that are still being opened are closed when their opener is done.
+func (e *Engine) closeRunners(runners []*runner) error {
+	var parts []fetch.Partition
+	for _, r := range runners {
+		parts = append(parts, r.partitions()...)
+	}
+	e.inputs.Remove(parts...)
+	e.gate.close()
+	defer e.gate.open()
+	var errs []error
+	var closing sync.WaitGroup
+	var mu sync.Mutex
+	for _, r := range runners {
+		delete(e.runners, r.spec.id)
+		if err := r.shut(); err != nil {
+			errs = append(errs, err)
+		}
+		if r.opening {
+			continue
+		}
+		closing.Go(func() { // databases take a while to close, so do it for all at once
+			if err := r.closeStores(); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
+	}
+	closing.Wait()
+	e.routes.remove(runners)
+	return errors.Join(errs...)
+}
+
+// takeOpened lets a runner that is ready run.
+func (e *Engine) takeOpened(o opened) error {
+	r := o.r
+	r.opening = false
+	if e.runners[r.spec.id] != r || r.closed { // given up meanwhile
+		return r.close()
+	}
+	if o.err != nil {
+		delete(e.runners, r.spec.id)
+		err := r.close()
+		if e.life.Err() != nil {
+			return err
+		}
+		return errors.Join(o.err, err)
+	}
+	if r.spec.lake {
+		e.ownLake(r)
+	}
+	e.routes.add(r)
+	positions := map[fetch.Partition]int64{}
+	for tp, at := range o.positions {
+		positions[fetch.Partition(tp)] = at
+	}
+	r.open = true
+	r.runs.Store(true)
+	e.inputs.Add(positions)
+	e.queue.wake(r)
+	e.log.Debug("task runs", "task", r.spec.id.String())
+	return nil
+}
+
+// shareMemory divides the process's budgets over what is open.
+func (e *Engine) shareMemory() {
+	stateful, inputs := 0, 0
+	for _, r := range e.runners {
+		inputs += len(r.spec.inputs)
+		if len(e.storeSpecs(r.spec)) > 0 {
+			stateful++
+		}
+	}
+	e.writeShare.Store(max(e.cfg.writeBuffer/int64(max(1, stateful)), 256<<10))
+	share := int(max(e.cfg.inputBuffer/int64(max(1, inputs)), 64<<10))
+	for _, r := range e.runners {
+		r.inMu.Lock()
+		r.pauseCap = share
+		r.inMu.Unlock()
+	}
+}
+
+// showState derives the instance's state from what its runners do.
+func (e *Engine) showState() {
+	_, joined := e.membership.Member()
+	ready := joined && !e.held
+	for _, r := range e.runners {
+		ready = ready && r.open
+	}
+	switch {
+	case e.troubled:
+		e.states.set(Recovering)
+	case !ready:
+		e.states.set(Rebalancing)
+	default:
+		e.states.set(Running)
+	}
+	e.publish()
+}
+
+func compareIDs(a, b task.ID) int {
+	if a.Subtopology != b.Subtopology {
+		return a.Subtopology - b.Subtopology
+	}
+	return int(a.Partition - b.Partition)
+}
+
+// routes finds the runner of an input partition.
+type routes struct {
+	mu sync.RWMutex
+	to map[fetch.Partition]*runner
+}
+
+func (t *routes) add(r *runner) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range r.partitions() {
+		t.to[p] = r
+	}
+}
+
+func (t *routes) remove(runners []*runner) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.to, func(_ fetch.Partition, r *runner) bool { return slices.Contains(runners, r) })
+}
+
+func (t *routes) find(p fetch.Partition) *runner {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.to[p]
+}
+
+// deliver hands what was fetched to the runners.
+func (e *Engine) deliver(batches []fetch.Batch) {
+	var pause []fetch.Partition
+	for i := range batches {
+		b := &batches[i]
+		r := e.routes.find(b.Partition)
+		if r == nil {
+			continue
+		}
+		if b.Err != nil {
+			e.fetchFailed(b)
+			continue
+		}
+		if r.deliver(b) {
+			pause = append(pause, b.Partition)
+		}
+		e.queue.wake(r)
+	}
+	if len(pause) > 0 {
+		e.inputs.Pause(pause...)
+	}
+}

@@ -1,0 +1,262 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tributary-io/tributary/engine/internal/fetch"
+	"github.com/tributary-io/tributary/engine/internal/group"
+	"github.com/tributary-io/tributary/engine/internal/identity"
+	"github.com/tributary-io/tributary/engine/internal/lander"
+	"github.com/tributary-io/tributary/engine/internal/txn"
+	"github.com/tributary-io/tributary/internal/plan"
+	"github.com/tributary-io/tributary/internal/task"
+	"github.com/tributary-io/tributary/state"
+	"github.com/tributary-io/tributary/topology"
+)
+
+// Engine is one instance of an application. Make it with New, and call Run once.
+type Engine struct {
+	plan   *plan.Plan
+	cfg    config
+	log    *slog.Logger
+	states lifecycle
+	stats  counters
+	reg    *prometheus.Registry
+	ran    atomic.Bool
+
+	generated []string // durable names that were not chosen
+	httpAddr  atomic.Value
+
+	// life ends when everything has to end: CloseTimeout after Run's context, or at a failure.
+	life    context.Context
+	endLife context.CancelFunc
+
+	identity      *identity.Identity
+	control       *kgo.Client // admin, group and offset requests
+	restoreClient *kgo.Client // reads changelogs and global topics
+	inputs        *fetch.Inputs
+	producer      *txn.Producer
+	resources     *state.Resources
+	membership    group.Membership
+	members       *members
+	catalog       *catalog
+	queue         *runQueue
+	gate          gate
+	routes        routes
+	mail          *mailbox
+	landers       map[string]*lander.Lander
+	global        *runner
+
+	openers   sync.WaitGroup
+	openSlots chan struct{}
+
+	commitWanted atomic.Bool
+	writeShare   atomic.Int64          // bytes of write buffer of one task
+	fatal        atomic.Pointer[error] // a task failed in the middle of a record: nothing may be committed
+	broken       atomic.Pointer[error] // the producer did: all is to be taken back
+
+	// Pictures for Stats.
+	shown            atomic.Pointer[[]*runner]
+	openLandersShown atomic.Pointer[map[string]*lander.Lander]
+
+	// The conductor's own.
+	runners  map[task.ID]*runner
+	losses   int // of membership, that were dealt with
+	held     bool
+	stalled  bool
+	troubled bool
+	failures int // commits that failed in a row
+	purging  bool
+	purgedAt time.Time
+	purgedTo map[task.TopicPartition]int64
+}
+
+// New makes an instance. Everything that is wrong with the options is in the error. Nothing is started, and nothing needs closing, before Run.
+func New(p *topology.Plan, opts ...Option) (*Engine, error) {
+	cfg := defaults()
+	for _, o := range opts {
+		o(&cfg)
+	}
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	if p == nil {
+		return nil, errors.New("engine: no plan")
+	}
+	e := &Engine{
+		plan: p.Internal(), generated: p.GeneratedNames(), cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),
+		states: lifecycle{listener: cfg.onState, clock: cfg.clock, since: cfg.clock()},
+		queue:  newRunQueue(), mail: newMailbox(), landers: map[string]*lander.Lander{}, runners: map[task.ID]*runner{},
+		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), purgedTo: map[task.TopicPartition]int64{},
+	}
+	e.writeShare.Store(cfg.writeBuffer)
+	e.reg = newRegistry(e)
+	return e, nil
+}
+
+// Run runs the instance until ctx ends; then it finishes the records in hand, commits, closes everything and leaves the group, and
+// returns nil. It returns an error if it can't start or can't go on, having released everything as well. It can be called once.
+func (e *Engine) Run(ctx context.Context) error {
+	if e.ran.Swap(true) {
+		return errors.New("engine: Run was called before: make a new Engine")
+	}
+	e.life, e.endLife = context.WithCancel(context.WithoutCancel(ctx))
+	defer e.endLife()
+	e.states.set(Starting)
+	err := e.run(ctx)
+	if err != nil {
+		e.states.set(Failed)
+		return fmt.Errorf("application %s: %w", e.plan.ApplicationID, err)
+	}
+	e.states.set(Stopped)
+	return nil
+}
+
+func (e *Engine) run(ctx context.Context) (err error) {
+	var started closers
+	defer func() { err = errors.Join(err, started.close()) }()
+	if err := e.start(ctx, &started); err != nil {
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return nil // asked to end while starting
+		}
+		return fmt.Errorf("start: %w", err)
+	}
+	e.states.set(Rebalancing)
+	stopped := context.AfterFunc(ctx, func() { // a hanging broker must not hold up the end for ever
+		e.states.set(Draining)
+		time.AfterFunc(e.cfg.closing, e.endLife)
+	})
+	defer stopped()
+
+	joined, leave := e.join()
+	err = e.conduct(ctx)
+	if err == nil {
+		err = e.drain()
+	}
+	leave()
+	if jerr := <-joined; jerr != nil && err == nil {
+		err = jerr
+	}
+	return e.closeTasks(err)
+}
+
+// join starts the membership. leave ends it; joined then has its error.
+func (e *Engine) join() (joined chan error, leave func()) {
+	joined = make(chan error, 1)
+	ctx, cancel := context.WithCancel(e.life)
+	go func() {
+		err := e.membership.Run(ctx)
+		if err != nil {
+			e.failed(err)
+		}
+		joined <- err
+	}()
+	return joined, cancel
+}
+
+// drain commits what is done and lands what is open.
+func (e *Engine) drain() error {
+	e.log.Info("closing: committing what is done")
+	e.states.set(Draining)
+	if e.held { // a generation is being made: a commit has to wait for it
+		e.awaitGeneration()
+	}
+	var errs []error
+	if len(e.landers) > 0 {
+		ctx, cancel := context.WithTimeout(e.life, e.cfg.closing/2)
+		errs = append(errs, e.landAll(ctx, slices.Collect(maps.Values(e.landers))))
+		cancel()
+	}
+	return errors.Join(append(errs, e.commitNow())...)
+}
+
+// awaitGeneration handles mails until commits are possible, for a bounded time.
+func (e *Engine) awaitGeneration() {
+	limit := time.After(min(e.cfg.rebalance, e.cfg.closing/3))
+	for e.held {
+		select {
+		case <-limit:
+			return
+		case <-e.mail.ready:
+			for _, mail := range e.mail.take() {
+				switch m := mail.(type) {
+				case hold:
+					close(m.done)
+				case rebalanced:
+					_, assigned := e.members.target()
+					e.held = !assigned
+				case opened:
+					m.r.opening = false
+				}
+			}
+		}
+	}
+}
+
+// closeTasks ends the workers and closes all runners, after a failure without a commit.
+func (e *Engine) closeTasks(cause error) error {
+	e.release()
+	e.queue.close()
+	e.gate.close() // for good: nothing is processed any more
+	defer e.gate.open()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	var errs []error
+	if cause != nil {
+		e.endLife() // nothing waits for brokers any more
+	} else if e.cfg.guarantee == ExactlyOnce {
+		errs = append(errs, e.producer.Abort(ctx)) // what came after the last commit
+	}
+	errs = append(errs, e.closeRunners(sortedRunners(e.runners)))
+	if cause == nil && !e.cfg.stay {
+		if err := e.membership.Leave(ctx); err != nil {
+			e.log.Warn("the group was not left in order: others take over after the session timeout", "error", err)
+		}
+	}
+	e.endLife()
+	e.openers.Wait()
+	for _, mail := range e.mail.take() { // runners whose openers ended last
+		if o, ok := mail.(opened); ok {
+			o.r.opening = false
+			errs = append(errs, o.r.close())
+		}
+	}
+	for _, l := range e.landers {
+		_ = e.awaitLanders(ctx, []*lander.Lander{l}) // its context has ended, so it returns at once
+	}
+	return errors.Join(append([]error{cause}, errs...)...)
+}
+
+// appDir is the application's part of the state directory.
+func (e *Engine) appDir() string { return filepath.Join(e.cfg.stateDir, e.plan.ApplicationID) }
+
+func (e *Engine) taskDir(id task.ID) string { return filepath.Join(e.appDir(), taskOf(id)) }
+
+// group is the consumer group; deadGroup remembers, in the transactions themselves, up to where lake tasks' dead letters are written.
+func (e *Engine) group() string     { return e.plan.ApplicationID }
+func (e *Engine) deadGroup() string { return e.plan.ApplicationID + ".dead-letters" }
+
+// closers are called in reverse order.
+type closers struct{ all []func() error }
+
+func (c *closers) add(f func() error) { c.all = append(c.all, f) }
+
+func (c *closers) close() error {
+	var errs []error
+	for _, f := range slices.Backward(c.all) {
+		errs = append(errs, f())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,256 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
+
+	"github.com/tributary-io/tributary/engine/internal/brokertest"
+	"github.com/tributary-io/tributary/internal/realkafka"
+	"github.com/tributary-io/tributary/serde"
+	"github.com/tributary-io/tributary/topology"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		os.Exit(runChild())
+	}
+	code := m.Run()
+	if err := realkafka.StopShared(); err != nil {
+		fmt.Fprintln(os.Stderr, "stop Kafka:", err)
+		code = 1
+	}
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// app is an application under test: its topics, groups and ids start with its name.
+type app struct {
+	t    *testing.T
+	c    *brokertest.Cluster
+	name string
+	dir  string
+}
+
+func newApp(t *testing.T, c *brokertest.Cluster, name string) *app {
+	return &app{t: t, c: c, name: name, dir: t.TempDir()}
+}
+
+func (a *app) topic(suffix string) string { return a.name + "-" + suffix }
+
+func (a *app) create(suffix string, partitions int32) {
+	a.t.Helper()
+	a.c.CreateTopic(a.t, a.topic(suffix), partitions)
+}
+
+// counts is a topology of two sub-topologies with state: it counts the values of one topic into another, through a repartition.
+func counts(name string) *topology.Plan {
+	b := topology.NewBuilder(name)
+	b.Stream(name+"-in", serde.String, serde.String).
+		GroupBy(func(_, v string) string { return v }, topology.Name("by-value")).
+		Count(topology.Store("counts")).
+		ToStream().
+		To(name + "-out")
+	p, err := b.Build()
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
+
+// testLog keeps an instance's log for the case that the test fails.
+func testLog(t testing.TB, instance string) *slog.Logger {
+	w := &logWriter{t: t, prefix: instance + ": "}
+	t.Cleanup(func() { w.mu.Lock(); w.done = true; w.mu.Unlock() })
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+type logWriter struct {
+	t      testing.TB
+	prefix string
+	mu     sync.Mutex
+	done   bool
+}
+
+func (w *logWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.done {
+		w.t.Log(w.prefix + strings.TrimSpace(string(b)))
+	}
+	return len(b), nil
+}
+
+// instance is an engine that runs in the test's process.
+type instance struct {
+	*Engine
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+func (a *app) start(plan *topology.Plan, instanceName string, opts ...Option) *instance {
+	a.t.Helper()
+	all := append([]Option{
+		Brokers(a.c.Addrs...), StateDir(a.dir + "/" + instanceName), Logger(testLog(a.t, instanceName)), ReplicationFactor(1),
+		SessionTimeout(6 * time.Second), CommitInterval(50 * time.Millisecond),
+	}, opts...)
+	e, err := New(plan, all...)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	i := &instance{Engine: e, cancel: cancel, ended: make(chan error, 1)}
+	go func() { i.ended <- e.Run(ctx) }()
+	a.t.Cleanup(func() { cancel(); <-i.ended })
+	return i
+}
+
+// stop ends an instance in order.
+func (i *instance) stop(t *testing.T) {
+	t.Helper()
+	i.cancel()
+	select {
+	case err := <-i.ended:
+		i.ended <- nil // for the clean-up
+		if err != nil {
+			t.Fatalf("Run: %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("Run doesn't return")
+	}
+}
+
+// failure waits for an instance to end with an error.
+func (i *instance) failure(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-i.ended:
+		i.ended <- nil
+		return err
+	case <-time.After(30 * time.Second):
+		t.Fatal("Run doesn't return")
+		return nil
+	}
+}
+
+func (i *instance) await(t *testing.T, what string, f func(Stats) bool) {
+	t.Helper()
+	eventually(t, what, func() bool { return f(i.Stats()) })
+}
+
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if f() {
+			return
+		}
+	}
+	t.Fatalf("not within 40 s: %s", what)
+}
+
+// produce writes values to a topic, each to the partition that its number chooses.
+func (a *app) produce(suffix string, partitions int, values ...string) {
+	a.t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(a.c.Addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer client.Close()
+	for i, v := range values {
+		client.Produce(a.t.Context(), &kgo.Record{Topic: a.topic(suffix), Partition: int32(i % partitions), Key: []byte(fmt.Sprint("k", i)), Value: []byte(v)}, func(_ *kgo.Record, err error) {
+			if err != nil {
+				a.t.Error(err)
+			}
+		})
+	}
+	if err := client.Flush(a.t.Context()); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// output reads an output topic, read_committed, in the background.
+type output struct {
+	mu      sync.Mutex
+	records []*kgo.Record
+}
+
+func (a *app) read(suffix string) *output {
+	a.t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(a.c.Addrs...), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(100*time.Millisecond),
+		kgo.ConsumeTopics(a.topic(suffix)), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	o := &output{}
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			fs := client.PollFetches(ctx)
+			o.mu.Lock()
+			o.records = append(o.records, fs.Records()...)
+			o.mu.Unlock()
+		}
+	}()
+	a.t.Cleanup(func() { cancel(); <-done; client.Close() })
+	return o
+}
+
+func (o *output) all() []*kgo.Record {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.records[:len(o.records):len(o.records)]
+}
+
+// lastCounts is the last count of each key.
+func (o *output) lastCounts() map[string]int64 {
+	m := map[string]int64{}
+	for _, r := range o.all() {
+		m[string(r.Key)] = int64(binary.BigEndian.Uint64(r.Value))
+	}
+	return m
+}
+
+// onlyRises tells whether each key's counts are 1, 2, 3 and so on without a gap or a repetition: each input counted once.
+func (o *output) onlyRises() error {
+	m := map[string]int64{}
+	for _, r := range o.all() {
+		n := int64(binary.BigEndian.Uint64(r.Value))
+		if n != m[string(r.Key)]+1 {
+			return fmt.Errorf("key %s: count %d follows %d (at %s-%d offset %d)", r.Key, n, m[string(r.Key)], r.Topic, r.Partition, r.Offset)
+		}
+		m[string(r.Key)] = n
+	}
+	return nil
+}
+
+func total(m map[string]int64) (n int64) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+// numbered gives n values of k kinds.
+func numbered(n, k int) []string {
+	values := make([]string, n)
+	for i := range values {
+		values[i] = fmt.Sprint("v", i%k)
+	}
+	return values
+}

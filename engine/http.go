@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Handler serves /metrics (Prometheus), /healthz (200 while the instance lives) and /readyz (200 while it runs all tasks that it was given).
+func (e *Engine) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(e.reg, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { e.answer(w, State.Alive) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { e.answer(w, State.Ready) })
+	return mux
+}
+
+func (e *Engine) answer(w http.ResponseWriter, good func(State) bool) {
+	s, since := e.states.get()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if !good(s) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	fmt.Fprintf(w, "%s since %s\n", s, since.UTC().Format("2006-01-02T15:04:05Z"))
+}
+
+// HTTPAddr is the address that HTTP listens on, once it does; empty without HTTP. With port 0 it tells the port.
+func (e *Engine) HTTPAddr() string {
+	addr, _ := e.httpAddr.Load().(string)
+	return addr
+}

@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tributary-io/tributary/engine/internal/assign"
+	"github.com/tributary-io/tributary/engine/internal/group"
+	"github.com/tributary-io/tributary/internal/task"
+)
+
+// members stands between the membership, which calls it from its own goroutine, and the conductor. It implements group.Handler.
+type members struct {
+	e *Engine
+
+	mu       sync.Mutex
+	claimed  map[task.ID]bool // what this instance holds or was given: nobody else may run it
+	assigned map[task.ID]bool // the last assignment; nil before the first, and after a loss
+	epoch    int              // counts losses: what was opened before one may not be committed after it
+	nonce    uint32
+	endpoint string
+}
+
+func newMembers(e *Engine, endpoint string) *members {
+	return &members{e: e, claimed: map[task.ID]bool{}, endpoint: endpoint, nonce: uint32(time.Now().UnixNano())}
+}
+
+// target is the last assignment; ok is false while there is none.
+func (m *members) target() (tasks map[task.ID]bool, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.assigned, m.assigned != nil
+}
+
+func (m *members) lossCount() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.epoch
+}
+
+// release says that tasks are closed, so that others may have them.
+func (m *members) release(closed []*runner) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range closed {
+		if !m.assigned[r.spec.id] {
+			delete(m.claimed, r.spec.id)
+		}
+	}
+}
+
+// BeforeJoin implements group.Handler: it waits for the conductor to commit. It doesn't wait for ever: a commit that is still in flight is
+// then refused by the coordinator, and taken back.
+func (m *members) BeforeJoin(ctx context.Context) {
+	done := make(chan struct{})
+	m.e.tell(hold{done})
+	select {
+	case <-done:
+	case <-ctx.Done():
+	case <-time.After(m.e.cfg.session / 3):
+	}
+}
+
+// Metadata implements group.Handler.
+func (m *members) Metadata() group.Metadata {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	self := assign.Member{
+		TopologyHash: m.e.plan.Hash, Signatures: m.e.catalog.signatures, Lags: m.e.localState(m.claimed),
+		Endpoint: m.endpoint, Nonce: m.nonce,
+	}
+	for id := range m.claimed {
+		self.Owned = append(self.Owned, assignID(id))
+	}
+	return group.Metadata{Topics: m.e.catalog.sources, Data: assign.AppendMember(nil, &self)}
+}
+
+// Assign implements group.Handler: this instance leads, and decides for all.
+func (m *members) Assign(_ context.Context, metas map[string][]byte) (map[string]group.Assignment, error) {
+	var all []assign.Member
+	for id, data := range metas {
+		member, err := assign.DecodeMember(id, data)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, member)
+	}
+	target := assign.Assign(m.e.catalog.ids, m.e.catalog.signatures, all)
+	now, moving := assign.HandOver(target, all)
+	m.e.log.Info("assigned the group's tasks", "members", len(all), "tasks", len(m.e.catalog.ids), "moving_later", moving)
+	out := make(map[string]group.Assignment, len(all))
+	for _, member := range all {
+		a := assign.Assignment{TopologyHash: member.TopologyHash, Tasks: now[member.ID]}
+		out[member.ID] = group.Assignment{Partitions: m.partitionsOf(now[member.ID]), Data: assign.AppendAssignment(nil, &a)}
+	}
+	return out, nil
+}
+
+func (m *members) partitionsOf(tasks []assign.TaskID) map[string][]int32 {
+	parts := map[string][]int32{}
+	for _, t := range tasks {
+		for _, tp := range m.e.catalog.tasks[taskID(t)].inputs {
+			parts[tp.Topic] = append(parts[tp.Topic], tp.Partition)
+		}
+	}
+	return parts
+}
+
+// Assigned implements group.Handler.
+func (m *members) Assigned(data []byte) error {
+	var a assign.Assignment
+	if len(data) > 0 {
+		var err error
+		if a, err = assign.DecodeAssignment(data); err != nil {
+			return err
+		}
+	}
+	m.mu.Lock()
+	m.assigned = map[task.ID]bool{}
+	for _, t := range a.Tasks {
+		m.assigned[taskID(t)] = true
+		m.claimed[taskID(t)] = true
+	}
+	stale := len(data) > 0 && a.TopologyHash != m.e.plan.Hash
+	if stale { // a static member's restart with another topology: the broker gave out what was decided for the old one
+		m.nonce++
+	}
+	m.mu.Unlock()
+	if stale {
+		m.e.log.Info("the assignment was made for another version of the topology: asking for a new one")
+		m.e.membership.Rejoin()
+	}
+	m.e.tell(rebalanced{})
+	return nil
+}
+
+// Lost implements group.Handler.
+func (m *members) Lost(cause error) {
+	m.e.log.Warn("this instance was thrown out of the group: it drops its tasks and joins again", "cause", cause)
+	m.mu.Lock()
+	m.epoch++
+	clear(m.claimed)
+	m.assigned = nil
+	m.mu.Unlock()
+	m.e.tell(rebalanced{})
+}
+
+// localState tells for which tasks, besides those that it holds, this instance has state on disk. It is all counted as equally good:
+// opening every database to look would take longer than it saves.
+func (e *Engine) localState(claimed map[task.ID]bool) map[assign.TaskID]int64 {
+	lags := map[assign.TaskID]int64{}
+	entries, err := os.ReadDir(e.appDir())
+	if err != nil {
+		return lags
+	}
+	for _, entry := range entries {
+		id, err := assign.ParseTaskID(entry.Name())
+		if err != nil || claimed[taskID(id)] {
+			continue
+		}
+		lags[id] = 1
+	}
+	return lags
+}
+
+func assignID(id task.ID) assign.TaskID {
+	return assign.TaskID{Subtopology: int32(id.Subtopology), Partition: id.Partition}
+}
+
+func taskID(id assign.TaskID) task.ID {
+	return task.ID{Subtopology: int(id.Subtopology), Partition: id.Partition}
+}
+
+// dropLost drops everything that was opened before a loss of membership: it may run elsewhere already.
+func (e *Engine) dropLost() error {
+	losses := e.members.lossCount()
+	if losses == e.losses {
+		return nil
+	}
+	e.log.Warn("dropping tasks that may run elsewhere", "tasks", len(e.runners))
+	if err := e.closeRunners(sortedRunners(e.runners)); err != nil {
+		return fmt.Errorf("drop lost tasks: %w", err)
+	}
+	e.dropLake()
+	if err := e.resetProducer(); err != nil {
+		return err
+	}
+	e.losses = losses
+	return nil
+}
+
+// cleanStale removes the state of tasks that this instance hasn't run for a while.
+func (e *Engine) cleanStale() {
+	entries, err := os.ReadDir(e.appDir())
+	if err != nil {
+		return
+	}
+	var removed []string
+	for _, entry := range entries {
+		id, err := assign.ParseTaskID(entry.Name())
+		if err != nil || e.runners[taskID(id)] != nil {
+			continue
+		}
+		info, err := entry.Info()
+		if err != nil || e.cfg.clock().Sub(info.ModTime()) < e.cfg.cleanAfter {
+			continue
+		}
+		if err := os.RemoveAll(e.taskDir(taskID(id))); err != nil {
+			e.log.Warn("stale state can't be removed", "task", entry.Name(), "error", err)
+			continue
+		}
+		removed = append(removed, entry.Name())
+	}
+	if len(removed) > 0 {
+		slices.Sort(removed)
+		e.log.Info("removed the state of tasks that run elsewhere", "tasks", removed)
+	}
+}

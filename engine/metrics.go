@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// newRegistry makes the registry of an instance's metrics. Most are read from Stats when they are asked for.
+func newRegistry(e *Engine) *prometheus.Registry {
+	labels := prometheus.Labels{"application": e.plan.ApplicationID}
+	reg := prometheus.NewRegistry()
+	latency := prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "tributary_commit_duration_seconds", Help: "Time that a commit took, with the workers stopped.", ConstLabels: labels,
+		Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+	})
+	e.stats.observe = func(d time.Duration) { latency.Observe(d.Seconds()) }
+	reg.MustRegister(latency, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newStatsCollector(e, labels))
+	return reg
+}
+
+// Registry is where the metrics of the instance are, for an application to add its own or to serve them elsewhere.
+func (e *Engine) Registry() *prometheus.Registry { return e.reg }
+
+// statsCollector turns Stats into metrics.
+type statsCollector struct {
+	e     *Engine
+	descs []*prometheus.Desc
+
+	state, tasks, processed, produced, commits, aborted, dropped *prometheus.Desc
+	lag, position, streamTime                                    *prometheus.Desc
+	restored, restoreLeft                                        *prometheus.Desc
+	lakeCommits, lakeRows, lakeRetries, lakeFenced, lakeOpen     *prometheus.Desc
+	lakeVersion, lakeTime, lakeEarly                             *prometheus.Desc
+}
+
+func newStatsCollector(e *Engine, labels prometheus.Labels) *statsCollector {
+	c := &statsCollector{e: e}
+	desc := func(name, help string, variable ...string) *prometheus.Desc {
+		d := prometheus.NewDesc("tributary_"+name, help, variable, labels)
+		c.descs = append(c.descs, d)
+		return d
+	}
+	c.state = desc("state", "1 for the state that the instance is in.", "state")
+	c.tasks = desc("tasks", "Tasks of this instance, by whether they run or are brought up to date.", "phase")
+	c.processed = desc("processed_records_total", "Input records processed, work that was done twice included.")
+	c.produced = desc("produced_records_total", "Records in committed transactions, changelogs included.")
+	c.commits = desc("commits_total", "Commits.")
+	c.aborted = desc("aborted_commits_total", "Commits whose work was taken back.")
+	c.dropped = desc("dropped_records_total", "Records left out, by node and reason.", "node", "reason")
+	c.lag = desc("input_lag_records", "Records of an input partition that wait to be processed.", "topic", "partition")
+	c.position = desc("input_position", "The next offset of an input partition to be processed.", "topic", "partition")
+	c.streamTime = desc("task_stream_time_seconds", "The largest event time that a task has seen, as a Unix time.", "task")
+	c.restored = desc("restored_records", "Records restored by the last restore of a task.", "task")
+	c.restoreLeft = desc("restore_left_offsets", "Changelog offsets still to be restored.", "task")
+	c.lakeCommits = desc("lake_commits_total", "Commits to a table.", "sink")
+	c.lakeRows = desc("lake_rows_total", "Rows landed in a table.", "sink")
+	c.lakeRetries = desc("lake_retries_total", "Commits to a table that were tried again.", "sink")
+	c.lakeFenced = desc("lake_fenced_total", "Batches dropped because another writer had moved the table's progress.", "sink")
+	c.lakeOpen = desc("lake_open_rows", "Rows that wait in the open batch of a table.", "sink")
+	c.lakeVersion = desc("lake_table_version", "Version of a table after the last commit.", "sink")
+	c.lakeTime = desc("lake_last_commit_timestamp_seconds", "When the last commit to a table was, as a Unix time.", "sink")
+	c.lakeEarly = desc("lake_sealed_early_total", "Batches closed early for lack of memory.")
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *statsCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range c.descs {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
+	s := c.e.Stats()
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	count := func(d *prometheus.Desc, v int64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
+	}
+	for i, name := range stateNames {
+		v := 0.0
+		if State(i) == s.State {
+			v = 1
+		}
+		gauge(c.state, v, name)
+	}
+	running := 0
+	for _, t := range s.Tasks {
+		if t.Running {
+			running++
+		}
+		c.collectTask(gauge, t)
+	}
+	gauge(c.tasks, float64(running), "running")
+	gauge(c.tasks, float64(len(s.Tasks)-running), "opening")
+	count(c.processed, s.Processed)
+	count(c.produced, s.Produced)
+	count(c.commits, s.Commits)
+	count(c.aborted, s.Aborted)
+	count(c.lakeEarly, c.e.stats.sealedEarly.Load())
+	for _, d := range s.Dropped {
+		count(c.dropped, d.Count, d.Node, d.Reason)
+	}
+	for _, l := range s.Lake {
+		count(c.lakeCommits, l.Commits, l.Sink)
+		count(c.lakeRows, l.Rows, l.Sink)
+		count(c.lakeRetries, l.Retries, l.Sink)
+		count(c.lakeFenced, l.Fenced, l.Sink)
+		gauge(c.lakeOpen, float64(l.OpenRows), l.Sink)
+		gauge(c.lakeVersion, float64(l.Version), l.Sink)
+		if !l.LastCommit.IsZero() {
+			gauge(c.lakeTime, float64(l.LastCommit.UnixMilli())/1000, l.Sink)
+		}
+	}
+}
+
+func (c *statsCollector) collectTask(gauge func(*prometheus.Desc, float64, ...string), t TaskStats) {
+	if t.StreamTime >= 0 {
+		gauge(c.streamTime, float64(t.StreamTime)/1000, t.Name)
+	}
+	if t.Restoring || t.RestoredRecords > 0 {
+		gauge(c.restored, float64(t.RestoredRecords), t.Name)
+		gauge(c.restoreLeft, float64(t.RestoreLeft), t.Name)
+	}
+	for _, in := range t.Inputs {
+		if in.Position < 0 {
+			continue
+		}
+		partition := itoa(in.Partition)
+		gauge(c.lag, float64(in.Lag), in.Topic, partition)
+		gauge(c.position, float64(in.Position), in.Topic, partition)
+	}
+}

@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tributary-io/tributary/engine/internal/fetch"
+	"github.com/tributary-io/tributary/engine/internal/offsets"
+	"github.com/tributary-io/tributary/engine/internal/txn"
+)
+
+// recover takes back what wasn't clearly committed. The gate is closed. The producer starts anew, which ends the transaction one way or the
+// other; the tasks that had a part in it are made anew, and go on from what the committed offsets and the changelogs then say. Whether the
+// commit had landed makes no difference to that.
+func (e *Engine) recover(w *commitWork, outcome txn.Outcome, cause error) error {
+	if e.life.Err() != nil {
+		return fmt.Errorf("the last commit: %w", cause)
+	}
+	if txn.Permanent(cause) {
+		return fmt.Errorf("commit: %w", cause)
+	}
+	e.trouble(outcome, cause)
+	if err := e.resetProducer(); err != nil {
+		return err
+	}
+	involved := e.involved(w)
+	if err := e.rewind(involved); err != nil {
+		return err
+	}
+	return e.rewindLake(w)
+}
+
+// involved are the runners whose work is lost: those that were to be committed, and those that have done something since.
+func (e *Engine) involved(w *commitWork) []*runner {
+	var all []*runner
+	in := map[*runner]bool{}
+	for _, r := range w.runners {
+		in[r] = true
+	}
+	for _, r := range sortedRunners(e.runners) {
+		if r.open && !r.spec.lake && (in[r] || r.dirty()) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// rewind closes the tasks of runners, drops what their stores hold uncommitted, and opens them again.
+func (e *Engine) rewind(runners []*runner) error {
+	if len(runners) == 0 {
+		return nil
+	}
+	var parts []fetch.Partition
+	for _, r := range runners {
+		parts = append(parts, r.partitions()...)
+	}
+	e.inputs.Remove(parts...)
+	e.routes.remove(runners)
+	var fresh []*runner
+	for _, r := range runners {
+		if err := r.shut(); err != nil {
+			return fmt.Errorf("task %s: close: %w", taskOf(r.spec.id), err)
+		}
+		n := e.newRunner(r.spec, r.pauseCap)
+		n.opening = true
+		if r.db != nil {
+			if err := r.db.Drop(); err != nil {
+				return fmt.Errorf("task %s: drop uncommitted state: %w", taskOf(r.spec.id), err)
+			}
+			n.db, n.changelog = r.db, make([]*txn.End, len(r.changelog))
+		}
+		e.runners[r.spec.id] = n
+		fresh = append(fresh, n)
+	}
+	e.openAll(fresh)
+	return nil
+}
+
+// resetProducer starts the producer anew, however long the brokers take.
+func (e *Engine) resetProducer() error {
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		ctx, cancel := context.WithTimeout(e.life, e.cfg.transaction+20*time.Second)
+		err := e.producer.Reset(ctx)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if e.life.Err() != nil || txn.Permanent(err) {
+			return err
+		}
+		e.troubled = true
+		e.showState()
+		e.log.Warn("the producer can't start anew yet", "error", err, "in", pause)
+		if err := sleep(e.life, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// trouble notes a failed commit; failures in a row make the engine wait longer before it goes on.
+func (e *Engine) trouble(outcome txn.Outcome, cause error) {
+	e.stats.aborted.Add(1)
+	e.failures++
+	level := e.log.Warn
+	if offsets.LostMembership(cause) {
+		level = e.log.Info
+	}
+	level("a commit failed: its work is taken back and done again", "outcome", outcome.String(), "in_a_row", e.failures, "error", cause)
+	if e.failures > 1 {
+		e.troubled = true
+		e.showState()
+		_ = sleep(e.life, min(time.Duration(e.failures)*100*time.Millisecond, 5*time.Second)) // its end shows in what follows
+	}
+}
+
+// calm notes that a commit went well.
+func (e *Engine) calm() { e.failures, e.troubled = 0, false }
+
+// fetchFailed handles what keeps a partition from being read. Called by the fetching goroutine.
+func (e *Engine) fetchFailed(b *fetch.Batch) {
+	if e.life.Err() != nil {
+		return
+	}
+	var lost *fetch.OutOfRangeError
+	if errors.As(b.Err, &lost) || isOutOfRange(b.Err) {
+		e.failed(fmt.Errorf("%s can't be read on: its log no longer has the offset that comes next (retention was faster than this instance): %w; start again with OutOfRange(Earliest) to go on without what is lost", b.Partition, b.Err))
+		return
+	}
+	if needsAPerson(b.Err) {
+		e.failed(fmt.Errorf("%s can't be read: %w", b.Partition, b.Err))
+		return
+	}
+	e.log.Warn("a partition can't be read at the moment", "partition", b.Partition.String(), "error", b.Err)
+}

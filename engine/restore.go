@@ -1,0 +1,175 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tributary-io/tributary/engine/internal/fetch"
+	"github.com/tributary-io/tributary/state"
+)
+
+// restoreProgress is how far a runner's stores are restored. Any goroutine may look.
+type restoreProgress struct {
+	mu      sync.Mutex
+	active  bool
+	records int64 // put into stores
+	bytes   int64
+	left    int64 // offsets still to be read
+	began   time.Time
+}
+
+// restoreStores brings each store of the runner to the end of its changelog, from what it has.
+func (e *Engine) restoreStores(ctx context.Context, r *runner, s *starts) error {
+	if r.db == nil {
+		return nil
+	}
+	spans, err := e.restoreSpans(ctx, r, s)
+	if err != nil {
+		return err
+	}
+	r.restore.start(spans, e.cfg.clock())
+	defer r.restore.end()
+	began := e.cfg.clock()
+	for _, sp := range spans {
+		if err := e.restoreStore(ctx, r, sp); err != nil {
+			return fmt.Errorf("store %s from %s: %w", sp.store, sp.Partition, err)
+		}
+	}
+	if n := r.restore.total(); n > 0 {
+		e.log.Info("state restored", "task", taskOf(r.spec.id), "records", n, "took", e.cfg.clock().Sub(began).Round(time.Millisecond))
+	}
+	return nil
+}
+
+// restoreSpan is what a store lacks.
+type restoreSpan struct {
+	store string
+	fetch.Span
+}
+
+// restoreSpans works out what each store lacks. Where a store's changelog no longer has the record that comes next, or never had it, the
+// task's state is built anew.
+func (e *Engine) restoreSpans(ctx context.Context, r *runner, s *starts) ([]restoreSpan, error) {
+	for attempt := 0; ; attempt++ {
+		var spans []restoreSpan
+		stale := ""
+		for _, spec := range r.db.Stores() {
+			st := e.plan.Stores[spec.Name]
+			if st.Changelog == "" {
+				continue
+			}
+			p := fetch.Partition{Topic: st.Changelog, Partition: r.spec.id.Partition}
+			first, end := s.logStart[p], s.high[p]
+			if st.SourceAsChangelog { // what lies behind the committed offset comes by processing
+				end = max(first, s.committedOf(p))
+			}
+			from, ok := r.db.Offset(spec.Name)
+			switch {
+			case !ok:
+				from = first
+			case from < first || from > max(end, s.high[p]):
+				stale = fmt.Sprintf("store %s is at offset %d of %s, which has %d to %d", spec.Name, from, p, first, end)
+			}
+			spans = append(spans, restoreSpan{spec.Name, fetch.Span{Partition: p, ID: e.catalog.id(p.Topic), From: from, To: end}})
+		}
+		if stale == "" {
+			return spans, nil
+		}
+		if attempt > 0 {
+			return nil, errors.New(stale)
+		}
+		e.log.Warn("local state doesn't fit its changelog any more and is built anew", "task", taskOf(r.spec.id), "reason", stale)
+		if err := e.wipe(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (s *starts) committedOf(p fetch.Partition) int64 {
+	for tp, c := range s.committed {
+		if fetch.Partition(tp) == p {
+			return c.offset
+		}
+	}
+	return 0
+}
+
+// wipe empties the runner's state.
+func (e *Engine) wipe(ctx context.Context, r *runner) error {
+	if err := r.db.Close(); err != nil {
+		return err
+	}
+	r.db = nil
+	if err := os.RemoveAll(e.taskDir(r.spec.id)); err != nil {
+		return err
+	}
+	return e.openStores(ctx, r)
+}
+
+// restoreBatch bounds what is put into a store at once, in bytes.
+const restoreBatch = 4 << 20
+
+func (e *Engine) restoreStore(ctx context.Context, r *runner, sp restoreSpan) error {
+	var batch []state.RestoreRecord
+	cfg := fetch.ReadConfig{MaxBytes: restoreBatch, MaxWait: 100 * time.Millisecond}
+	apply := func(records []*kgo.Record, next int64) error {
+		batch = batch[:0]
+		size := 0
+		for _, rec := range records {
+			batch = append(batch, state.RestoreRecord{
+				Key: rec.Key, Value: rec.Value, Timestamp: rec.Timestamp.UnixMilli(), Headers: headers(rec.Headers)})
+			size += len(rec.Key) + len(rec.Value)
+		}
+		before, _ := r.db.Offset(sp.store)
+		if err := r.db.Restore(sp.store, batch, next); err != nil {
+			return err
+		}
+		r.restore.add(len(records), size, next-max(before, sp.From))
+		return nil
+	}
+	err := fetch.Read(ctx, e.restoreClient, cfg, sp.Span, apply)
+	if err != nil {
+		return err
+	}
+	if sp.From >= sp.To { // nothing to read, but the store may not know where it is
+		if _, ok := r.db.Offset(sp.store); !ok {
+			return r.db.Restore(sp.store, nil, sp.To)
+		}
+	}
+	return nil
+}
+
+func (p *restoreProgress) start(spans []restoreSpan, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.active, p.records, p.bytes, p.left, p.began = true, 0, 0, 0, now
+	for _, s := range spans {
+		p.left += max(0, s.To-s.From)
+	}
+}
+
+func (p *restoreProgress) add(records, bytes int, offsets int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.records += int64(records)
+	p.bytes += int64(bytes)
+	p.left = max(0, p.left-offsets)
+}
+
+func (p *restoreProgress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.active = false
+}
+
+func (p *restoreProgress) total() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.records
+}

@@ -1,0 +1,170 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tributary-io/tributary/engine/internal/fetch"
+	"github.com/tributary-io/tributary/engine/internal/group"
+	"github.com/tributary-io/tributary/engine/internal/identity"
+	"github.com/tributary-io/tributary/engine/internal/txn"
+	"github.com/tributary-io/tributary/state"
+)
+
+// start makes everything that a running instance needs, in the order that makes it right: the producer first, since its start ends what
+// a killed predecessor left open, so that joining and reading offsets don't wait for that. What is made is added to started.
+func (e *Engine) start(ctx context.Context, started *closers) error {
+	id, err := identity.Open(e.appDir())
+	if err != nil {
+		return err
+	}
+	e.identity = id
+	started.add(id.Close)
+	if err := e.serveHTTP(started); err != nil {
+		return err
+	}
+	if err := e.makeClients(ctx, started); err != nil {
+		return err
+	}
+	if err := e.producer.Reset(ctx); err != nil {
+		return err
+	}
+	started.add(func() error { e.producer.Close(); return nil })
+	e.purgedAt = e.cfg.clock()
+	if e.catalog, err = e.readCatalog(ctx); err != nil {
+		return err
+	}
+	e.warnGenerated()
+	e.resources = state.NewResources(e.cfg.state)
+	started.add(e.resources.Close)
+	started.add(e.closeLanders)
+	if err := e.openLanders(ctx); err != nil {
+		return err
+	}
+	started.add(e.closeGlobal)
+	if err := e.openGlobal(ctx); err != nil {
+		return err
+	}
+	e.makeMembership()
+	e.startGoroutines(started)
+	e.followGlobal()
+	return nil
+}
+
+// clientOptions are common to all of the engine's clients.
+func (e *Engine) clientOptions(role string) []kgo.Opt {
+	opts := []kgo.Opt{
+		kgo.ClientID(e.plan.ApplicationID + "-" + role),
+		kgo.MetadataMinAge(250 * time.Millisecond),
+		kgo.WithLogger(clientLogger{e.log.With("client", role)}),
+	}
+	if len(e.cfg.brokers) > 0 {
+		opts = append(opts, kgo.SeedBrokers(e.cfg.brokers...))
+	}
+	return append(opts, e.cfg.client...)
+}
+
+func (e *Engine) makeClients(ctx context.Context, started *closers) (err error) {
+	if e.control, err = kgo.NewClient(e.clientOptions("control")...); err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	started.add(func() error { e.control.Close(); return nil })
+	if err := e.awaitBrokers(ctx); err != nil {
+		return err
+	}
+	if e.restoreClient, err = kgo.NewClient(e.clientOptions("restore")...); err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	started.add(func() error { e.restoreClient.Close(); return nil })
+	e.inputs, err = fetch.NewInputs(fetch.InputsConfig{
+		Client: e.clientOptions("input"), MaxBytes: int32(min(e.cfg.inputBuffer/2, 50<<20)), MaxPartitionBytes: 1 << 20, MaxWait: 250 * time.Millisecond,
+	})
+	if err != nil {
+		return err
+	}
+	started.add(func() error { e.inputs.Close(); return nil })
+	cfg := txn.Config{Client: append(e.clientOptions("producer"), kgo.MaxBufferedRecords(50_000)), Timeout: e.cfg.transaction, Logger: e.log}
+	if e.cfg.guarantee == ExactlyOnce {
+		cfg.TransactionalID = e.identity.TransactionalID(e.plan.ApplicationID)
+	}
+	e.producer = txn.New(cfg)
+	return nil
+}
+
+// awaitBrokers waits until a broker answers: an instance may be started before its brokers.
+func (e *Engine) awaitBrokers(ctx context.Context) error {
+	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		try, cancel := context.WithTimeout(ctx, 10*time.Second)
+		err := e.control.Ping(try)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if needsAPerson(err) {
+			return fmt.Errorf("brokers %v: %w", e.cfg.brokers, err)
+		}
+		e.log.Warn("no broker answers yet", "brokers", e.cfg.brokers, "error", err, "in", pause)
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+func (e *Engine) makeMembership() {
+	e.members = newMembers(e, e.cfg.httpAddr)
+	e.membership = group.NewClassic(group.Config{
+		Client: e.control, Group: e.group(), InstanceID: e.identity.InstanceID(e.plan.ApplicationID),
+		SessionTimeout: e.cfg.session, RebalanceTimeout: e.cfg.rebalance, Heartbeat: e.cfg.heartbeat, Logger: e.log,
+	}, e.members)
+}
+
+// startGoroutines starts the workers and the fetching. They end before anything that they use is closed.
+func (e *Engine) startGoroutines(started *closers) {
+	var running sync.WaitGroup
+	for range e.cfg.workers {
+		running.Go(func() { e.work(e.life) })
+	}
+	running.Go(func() { e.inputs.Run(e.life, e.deliver) })
+	started.add(func() error {
+		e.endLife()
+		e.queue.close()
+		running.Wait()
+		return nil
+	})
+}
+
+// warnGenerated lists durable names that were not chosen: they shift when an operator is inserted before them.
+func (e *Engine) warnGenerated() {
+	if names := e.generated; len(names) > 0 {
+		e.log.Info("some durable names were generated; name these stores and repartitions, or inserting an operator before them loses their state", "names", names)
+	}
+}
+
+func (e *Engine) serveHTTP(started *closers) error {
+	if e.cfg.httpAddr == "" {
+		return nil
+	}
+	l, err := net.Listen("tcp", e.cfg.httpAddr)
+	if err != nil {
+		return fmt.Errorf("serve HTTP: %w", err)
+	}
+	e.httpAddr.Store(l.Addr().String())
+	server := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		server.Serve(l) // ends by Close
+	}()
+	started.add(func() error {
+		err := server.Close()
+		<-served
+		return err
+	})
+	return nil
+}

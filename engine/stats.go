@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-io/tributary/engine/internal/lander"
+	"github.com/tributary-io/tributary/internal/task"
+)
+
+// counters count what the instance has done. Any goroutine may look.
+type counters struct {
+	commits     atomic.Int64
+	aborted     atomic.Int64
+	produced    atomic.Int64 // records in committed transactions
+	sealedEarly atomic.Int64 // lake batches cut for lack of memory
+	gone        retired
+
+	mu         sync.Mutex
+	lastCommit time.Time
+	latency    time.Duration // of the last commit
+	observe    func(time.Duration)
+}
+
+func (c *counters) committed(took time.Duration, records int64, now time.Time) {
+	c.commits.Add(1)
+	c.produced.Add(records)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lastCommit, c.latency = now, took
+	if c.observe != nil {
+		c.observe(took)
+	}
+}
+
+// retired keeps the counts of tasks that don't run here any more, so that totals don't go down.
+type retired struct {
+	mu        sync.Mutex
+	processed int64
+	drops     map[dropKey]int64
+}
+
+type dropKey struct{ node, reason string }
+
+func (r *retired) add(t *task.Task) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.processed += t.Processed()
+	for _, d := range t.Drops() {
+		if r.drops == nil {
+			r.drops = map[dropKey]int64{}
+		}
+		r.drops[dropKey{d.Node, d.Reason}] += d.Count
+	}
+}
+
+// Stats is a picture of an instance at a moment.
+type Stats struct {
+	State State
+	Since time.Time // of the state
+	Tasks []TaskStats
+	// Dropped counts the records left out since the start, by node and reason, over all tasks that ran here.
+	Dropped []Dropped
+	Lake    []LakeStats
+	// Processed counts input records, those of work that was done twice included; Produced the records in committed transactions.
+	Processed, Produced int64
+	Commits, Aborted    int64
+	LastCommit          time.Time
+	CommitTook          time.Duration
+	// Lag is the number of input records that wait to be processed, over all tasks.
+	Lag int64
+}
+
+// TaskStats is a picture of a task.
+type TaskStats struct {
+	Name       string // "<sub-topology>_<partition>", or "global"
+	Running    bool   // false while its state is brought up to date
+	Lake       bool
+	Processed  int64
+	StreamTime int64 // ms, or -1
+	Inputs     []InputStats
+	// While it is restored: what is done, and how many offsets are left.
+	Restoring                     bool
+	RestoredRecords, RestoreBytes int64
+	RestoreLeft                   int64
+	RestoreBegan                  time.Time
+	StateBytes                    int64 // uncommitted
+}
+
+// InputStats is a picture of an input partition.
+type InputStats struct {
+	Topic     string
+	Partition int32
+	Position  int64 // the next offset to process; -1 if unknown
+	End       int64 // of what can be read (the last stable offset), as far as known
+	Lag       int64
+}
+
+// Dropped counts the records that a node left out for one reason.
+type Dropped struct {
+	Node, Reason string
+	Count        int64
+}
+
+// LakeStats is a picture of a table that the instance lands rows in.
+type LakeStats struct {
+	Sink string
+	lander.Stats
+}
+
+// publish shows the runners to those who look at Stats.
+func (e *Engine) publish() {
+	all := sortedRunners(e.runners)
+	if e.global != nil {
+		all = append(all, e.global)
+	}
+	if old := e.shown.Load(); old != nil && slices.Equal(*old, all) {
+		return
+	}
+	e.shown.Store(&all)
+}
+
+// Stats gives a picture of the instance. It may be called at any time, from any goroutine.
+func (e *Engine) Stats() Stats {
+	s := Stats{Commits: e.stats.commits.Load(), Aborted: e.stats.aborted.Load(), Produced: e.stats.produced.Load()}
+	s.State, s.Since = e.states.get()
+	e.stats.mu.Lock()
+	s.LastCommit, s.CommitTook = e.stats.lastCommit, e.stats.latency
+	e.stats.mu.Unlock()
+	drops := map[dropKey]int64{}
+	e.stats.gone.mu.Lock()
+	s.Processed = e.stats.gone.processed
+	for k, n := range e.stats.gone.drops {
+		drops[k] += n
+	}
+	e.stats.gone.mu.Unlock()
+	if shown := e.shown.Load(); shown != nil {
+		for _, r := range *shown {
+			t, d := r.stats()
+			s.Tasks = append(s.Tasks, t)
+			s.Processed += t.Processed
+			for _, in := range t.Inputs {
+				s.Lag += in.Lag
+			}
+			for _, x := range d {
+				drops[dropKey{x.Node, x.Reason}] += x.Count
+			}
+		}
+	}
+	for k, n := range drops {
+		s.Dropped = append(s.Dropped, Dropped{k.node, k.reason, n})
+	}
+	slices.SortFunc(s.Dropped, func(a, b Dropped) int { return strings.Compare(a.Node+"\x00"+a.Reason, b.Node+"\x00"+b.Reason) })
+	for name, l := range e.landersNow() {
+		s.Lake = append(s.Lake, LakeStats{Sink: name, Stats: l.Stats()})
+	}
+	slices.SortFunc(s.Lake, func(a, b LakeStats) int { return strings.Compare(a.Sink, b.Sink) })
+	return s
+}
+
+// landersNow are the tables, once they are open.
+func (e *Engine) landersNow() map[string]*lander.Lander {
+	if shown := e.openLandersShown.Load(); shown != nil {
+		return *shown
+	}
+	return nil
+}
+
+// stats gives a picture of the runner. It may run beside everything.
+func (r *runner) stats() (TaskStats, []task.Drop) {
+	s := TaskStats{Name: taskOf(r.spec.id), Lake: r.spec.lake, StreamTime: r.streamTime.Load()}
+	r.restore.mu.Lock()
+	s.Restoring, s.RestoredRecords, s.RestoreBytes, s.RestoreLeft, s.RestoreBegan = r.restore.active, r.restore.records, r.restore.bytes, r.restore.left, r.restore.began
+	r.restore.mu.Unlock()
+	var drops []task.Drop
+	if t := r.counting.Load(); t != nil {
+		s.Running = r.runs.Load()
+		s.Processed, drops = t.Processed(), t.Drops()
+	}
+	r.inMu.Lock()
+	defer r.inMu.Unlock()
+	for _, tp := range r.spec.inputs {
+		in := InputStats{Topic: tp.Topic, Partition: tp.Partition, Position: -1, End: r.ends[tp]}
+		for _, p := range r.done {
+			if p.TopicPartition == tp {
+				in.Position = p.Offset
+			}
+		}
+		if in.Position >= 0 {
+			in.Lag = max(0, in.End-in.Position)
+		}
+		s.Inputs = append(s.Inputs, in)
+	}
+	return s, drops
+}

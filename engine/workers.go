@@ -1,0 +1,266 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-io/tributary/engine/internal/txn"
+	"github.com/tributary-io/tributary/internal/task"
+)
+
+// The phases of a runner in the run queue. Only wake and the worker that runs it change them.
+const (
+	idle    int32 = iota
+	queued        // in the queue
+	running       // a worker has it
+	again         // a worker has it, and it is to run once more
+)
+
+// runQueue holds the runners that have something to do, each at most once.
+type runQueue struct {
+	mu     sync.Mutex
+	cond   *sync.Cond
+	ready  []*runner
+	closed bool
+}
+
+func newRunQueue() *runQueue {
+	q := &runQueue{}
+	q.cond = sync.NewCond(&q.mu)
+	return q
+}
+
+// wake makes sure that the runner runs after this call.
+func (q *runQueue) wake(r *runner) {
+	for {
+		switch phase := r.phase.Load(); phase {
+		case idle:
+			if r.phase.CompareAndSwap(idle, queued) {
+				q.push(r)
+				return
+			}
+		case running:
+			if r.phase.CompareAndSwap(running, again) {
+				return
+			}
+		default:
+			return
+		}
+	}
+}
+
+func (q *runQueue) push(r *runner) {
+	q.mu.Lock()
+	q.ready = append(q.ready, r)
+	q.mu.Unlock()
+	q.cond.Signal()
+}
+
+// take waits for a runner; nil once the queue is closed.
+func (q *runQueue) take() *runner {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.ready) == 0 && !q.closed {
+		q.cond.Wait()
+	}
+	if q.closed {
+		return nil
+	}
+	r := q.ready[0]
+	q.ready[0] = nil
+	q.ready = q.ready[1:]
+	r.phase.Store(running)
+	return r
+}
+
+// done puts a runner that was taken back: into the queue if there is more to do.
+func (q *runQueue) done(r *runner, more bool) {
+	if !more && r.phase.CompareAndSwap(running, idle) {
+		return
+	}
+	r.phase.Store(queued)
+	q.push(r)
+}
+
+func (q *runQueue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.cond.Broadcast()
+}
+
+// gate stops the workers between two records. Workers are inside while they run a slice; close waits until all are out. Only the
+// conductor closes it, and may do so again while it is closed: it opens with the last open.
+type gate struct {
+	mu      sync.RWMutex
+	closing atomic.Bool
+	depth   int // the conductor's own
+}
+
+func (g *gate) enter() { g.mu.RLock() }
+func (g *gate) leave() { g.mu.RUnlock() }
+
+// close returns once no worker is inside; none gets in before open.
+func (g *gate) close() {
+	g.depth++
+	if g.depth > 1 {
+		return
+	}
+	g.closing.Store(true)
+	g.mu.Lock()
+	g.closing.Store(false)
+}
+
+func (g *gate) open() {
+	g.depth--
+	if g.depth == 0 {
+		g.mu.Unlock()
+	}
+}
+
+// sliceRecords bounds a slice, so that runners take turns.
+const sliceRecords = 2000
+
+// work runs runners until the queue is closed.
+func (e *Engine) work(ctx context.Context) {
+	for {
+		r := e.queue.take()
+		if r == nil {
+			return
+		}
+		more := e.slice(r)
+		e.queue.done(r, more && ctx.Err() == nil)
+	}
+}
+
+// slice runs one runner for a while, and reports whether it has more to do. An error is noted before the gate is left: no commit may
+// come between.
+func (e *Engine) slice(r *runner) (more bool) {
+	e.gate.enter()
+	defer e.gate.leave()
+	if !r.open || r.closed || e.fatal.Load() != nil || e.broken.Load() != nil {
+		return false
+	}
+	more, err := e.runSlice(r)
+	if err != nil {
+		e.broke(r, err)
+		return false
+	}
+	return more
+}
+
+func (e *Engine) runSlice(r *runner) (more bool, err error) {
+	if err := r.takeInbox(); err != nil {
+		return false, err
+	}
+	if more, err = e.process(r); err != nil {
+		return false, err
+	}
+	if _, err := r.task.PunctuateWallClock(); err != nil {
+		return false, err
+	}
+	if parts := r.afterSlice(); len(parts) > 0 {
+		e.inputs.Resume(parts...)
+	}
+	r.streamTime.Store(r.task.StreamTime())
+	if r.task.CommitRequested() {
+		e.requestCommit()
+	}
+	if !more {
+		e.arm(r)
+	}
+	return more, nil
+}
+
+// broke notes that a runner failed in the middle of a record: nothing may be committed any more. Where it was the producer that failed,
+// everything is taken back and done again; else the engine ends.
+func (e *Engine) broke(r *runner, err error) {
+	var producer *producerError
+	if errors.As(err, &producer) && !txn.Permanent(err) {
+		e.broken.CompareAndSwap(nil, &producer.err)
+		e.requestCommit() // which finds out
+		return
+	}
+	err = &TaskError{Task: taskOf(r.spec.id), Err: err}
+	if e.fatal.CompareAndSwap(nil, &err) {
+		e.failed(err)
+	}
+}
+
+// process processes records until there are none, the slice is over, or the workers are to stop.
+func (e *Engine) process(r *runner) (more bool, err error) {
+	for range sliceRecords {
+		if e.gate.closing.Load() {
+			return true, nil
+		}
+		if e.mustWait(r) {
+			return false, nil // a commit wakes it
+		}
+		did, err := r.task.Process()
+		if err != nil || !did {
+			return false, err
+		}
+		if _, err := r.task.PunctuateStreamTime(); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// mustWait tells that nothing may be processed before a commit: the write buffer or a lake batch is full.
+func (e *Engine) mustWait(r *runner) bool {
+	if r.db != nil && r.db.BufferedBytes() > e.writeShare.Load() {
+		e.requestCommit()
+		return true
+	}
+	if r.spec.lake && e.lakeFull(r) {
+		e.requestCommit()
+		return true
+	}
+	return false
+}
+
+// idleLook is how often a runner is looked at that waits for an empty input to have waited long enough.
+const idleLook = 10 * time.Millisecond
+
+// arm sets the runner's timer for what time alone brings.
+func (e *Engine) arm(r *runner) {
+	wait := time.Duration(-1)
+	if at, ok := r.task.NextWallClock(); ok {
+		wait = max(at.Sub(e.cfg.clock()), time.Millisecond)
+	}
+	if r.task.HasRecords() && e.cfg.maxTaskIdle > 0 && (wait < 0 || wait > idleLook) {
+		wait = idleLook
+	}
+	if wait < 0 {
+		return
+	}
+	if r.timer == nil {
+		r.timer = time.AfterFunc(wait, func() { e.queue.wake(r) })
+		return
+	}
+	r.timer.Reset(wait)
+}
+
+// TaskError says which task failed.
+type TaskError struct {
+	Task string
+	Err  error
+}
+
+func (e *TaskError) Error() string {
+	return "task " + e.Task + " can't go on: " + e.Err.Error()
+}
+
+func (e *TaskError) Unwrap() error { return e.Err }
+
+// taskOf names a task for display.
+func taskOf(id task.ID) string {
+	if id.Subtopology < 0 {
+		return "global"
+	}
+	return id.String()
+}
