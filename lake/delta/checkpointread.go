@@ -151,13 +151,18 @@ func scanCheckpoint(ctx context.Context, source parquet.ReaderAtSeeker, want par
 		return err
 	}
 	defer rows.Release()
+	var read int64
 	for rows.Next() {
+		read += rows.RecordBatch().NumRows()
 		if err := decodeActions(rows.RecordBatch(), fn); err != nil {
 			return err
 		}
 	}
 	if err := rows.Err(); err != nil && !errors.Is(err, io.EOF) {
 		return err
+	}
+	if read != reader.NumRows() {
+		return fmt.Errorf("it holds %d rows, not %d as its footer says", read, reader.NumRows())
 	}
 	return nil
 }

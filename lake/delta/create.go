@@ -105,13 +105,15 @@ func (s *Spec) check() error {
 	}
 	errs := []error{checkNames("", s.Schema)}
 	walkFields("", s.Schema, func(path string, f Field) {
-		if p, ok := f.Type.(Primitive); ok && (!p.known() || p == Void) {
-			errs = append(errs, fmt.Errorf("column %s: type %s can't be written", path, p))
-		}
 		for _, key := range f.Metadata.Keys() {
 			if strings.HasPrefix(key, "delta.") || key == "CURRENT_DEFAULT" {
 				errs = append(errs, fmt.Errorf("column %s: the metadata key %s is the protocol's own", path, key))
 			}
+		}
+	})
+	walkPrimitives("", s.Schema, func(path string, p Primitive) {
+		if !p.known() || p == Void {
+			errs = append(errs, fmt.Errorf("column %s: type %s can't be written", path, p))
 		}
 	})
 	for i, name := range s.PartitionColumns {

@@ -16,8 +16,10 @@ func NewDataFileName(codec string) string {
 }
 
 // EncodePath turns an object name relative to the table into a path for an add action: a URI reference (RFC 2396) whose reserved
-// characters are percent-encoded.
-func EncodePath(name string) string { return (&url.URL{Path: name}).EscapedPath() }
+// characters are percent-encoded, and colons, since "a:b" would be a URI of the scheme a.
+func EncodePath(name string) string {
+	return strings.ReplaceAll((&url.URL{Path: name}).EscapedPath(), ":", "%3A")
+}
 
 // Name returns the object's name relative to the table. Absolute paths, which other engines write for shallow clones, are an
 // error: this package doesn't know how to reach them.

@@ -115,7 +115,9 @@ func (h *Head) constraints() (out []string) {
 				out = append(out, "default of column "+path+" ("+f.Metadata.Text(key)+")")
 			}
 		}
-		if p, ok := f.Type.(Primitive); ok && !p.known() {
+	})
+	walkPrimitives("", h.Metadata.Schema, func(path string, p Primitive) {
+		if !p.known() {
 			out = append(out, "type "+string(p)+" of column "+path)
 		}
 	})

@@ -23,21 +23,27 @@ func walkFields(path string, t Type, fn func(path string, f Field)) {
 	}
 }
 
-// hasType says whether a primitive type is used anywhere in the schema.
-func hasType(t Type, want Primitive) bool {
+// walkPrimitives calls fn for every primitive type in a schema, also inside arrays and maps, with its dotted path.
+func walkPrimitives(path string, t Type, fn func(path string, p Primitive)) {
 	switch t := t.(type) {
+	case Primitive:
+		fn(path, t)
 	case *StructType:
 		for _, f := range t.Fields {
-			if hasType(f.Type, want) {
-				return true
-			}
+			walkPrimitives(join(path, f.Name), f.Type, fn)
 		}
 	case *ArrayType:
-		return hasType(t.Element, want)
+		walkPrimitives(join(path, "element"), t.Element, fn)
 	case *MapType:
-		return hasType(t.Key, want) || hasType(t.Value, want)
+		walkPrimitives(join(path, "key"), t.Key, fn)
+		walkPrimitives(join(path, "value"), t.Value, fn)
 	}
-	return t == want
+}
+
+// hasType says whether a primitive type is used anywhere in the schema.
+func hasType(t Type, want Primitive) (found bool) {
+	walkPrimitives("", t, func(_ string, p Primitive) { found = found || p == want })
+	return found
 }
 
 // checkNames refuses column names that readers can't tell apart or that Parquet writers refuse without column mapping.
