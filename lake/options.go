@@ -28,6 +28,7 @@ type options struct {
 	schemaVersion      int64
 	progress           progressScheme
 	store              object.Store
+	inlineUpkeep       bool // for tests that must not depend on scheduling
 	errs               []error
 }
 

@@ -17,19 +17,29 @@ const upkeepLimit = 2 * time.Minute
 type upkeep struct {
 	table  *delta.Table
 	log    *slog.Logger
+	inline bool
 	signal chan struct{}
 	done   chan struct{}
 	once   sync.Once
 }
 
-func startUpkeep(t *delta.Table, log *slog.Logger) *upkeep {
-	u := &upkeep{table: t, log: log, signal: make(chan struct{}, 1), done: make(chan struct{})}
-	go u.run()
+// startUpkeep starts the goroutine; inline does without one, and every wake is a round.
+func startUpkeep(t *delta.Table, log *slog.Logger, inline bool) *upkeep {
+	u := &upkeep{table: t, log: log, inline: inline, signal: make(chan struct{}, 1), done: make(chan struct{})}
+	if inline {
+		close(u.done)
+	} else {
+		go u.run()
+	}
 	return u
 }
 
 // wake asks for a round. Rounds that are asked for meanwhile fall together.
 func (u *upkeep) wake() {
+	if u.inline {
+		u.round()
+		return
+	}
 	select {
 	case u.signal <- struct{}{}:
 	default:
@@ -39,11 +49,15 @@ func (u *upkeep) wake() {
 func (u *upkeep) run() {
 	defer close(u.done)
 	for range u.signal {
-		ctx, cancel := context.WithTimeout(context.Background(), upkeepLimit)
-		if err := u.table.Maintain(ctx); err != nil {
-			u.log.Warn("upkeep of the table's log failed; the next commit tries again", "error", err)
-		}
-		cancel()
+		u.round()
+	}
+}
+
+func (u *upkeep) round() {
+	ctx, cancel := context.WithTimeout(context.Background(), upkeepLimit)
+	defer cancel()
+	if err := u.table.Maintain(ctx); err != nil {
+		u.log.Warn("upkeep of the table's log failed; the next commit tries again", "error", err)
 	}
 }
 

@@ -63,7 +63,7 @@ func openWriter(ctx context.Context, s *deltaSink, env sink.Env) (*writer, error
 	if err := w.publish(ctx); err != nil {
 		return nil, err
 	}
-	w.upkeep = startUpkeep(table, w.log)
+	w.upkeep = startUpkeep(table, w.log, s.opts.inlineUpkeep)
 	return w, nil
 }
 
