@@ -164,7 +164,7 @@ func (c *compiler) field(path string, t reflect.Type, tg tag, hint *columns.Fiel
 		c.nested(path, t, hint, f, &s)
 	}
 	if tg.decimal && f.Type.Kind != columns.Decimal && f.Type.Kind != 0 {
-		c.fail(path, "decimal(…) is for integers, big.Int and big.Rat, not for %v", t)
+		c.fail(path, "decimal(…) is for integers, big.Int, big.Rat and unscaled bytes, not for %v", t)
 	}
 	c.follow(hint, f, &s)
 	return s
@@ -210,13 +210,14 @@ func (c *compiler) special(path string, t reflect.Type, tg tag, hint *columns.Fi
 		f.Type.Kind, s.op = columns.Date, opInt32
 	case t == typeDuration:
 		f.Type.Kind, s.op = columns.Long, opDuration
-	case t == typeRat, t == typeInt, tg.decimal && intSize(t.Kind()) > 0:
+	case t == typeRat, t == typeInt, tg.decimal && intSize(t.Kind()) > 0,
+		isBytes(t) && (tg.decimal || hint != nil && hint.Type.Kind == columns.Decimal):
 		c.decimal(path, t, tg, hint, f, s)
 	case t.Kind() == reflect.Array && t.Len() == 16 && t.Elem().Kind() == reflect.Uint8:
 		f.Type.Kind, s.op = columns.String, opUUID
 	case marshalsText(t):
 		f.Type.Kind, s.op = columns.String, opText
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+	case isBytes(t):
 		f.Type.Kind, s.op = columns.Binary, opBytes
 		if tg.text || hint != nil && hint.Type.Kind == columns.String {
 			f.Type.Kind, s.op = columns.String, opByteText
@@ -246,10 +247,14 @@ func (c *compiler) decimal(path string, t reflect.Type, tg tag, hint *columns.Fi
 		s.op = opRat
 	case t == typeInt:
 		s.op = opBigInt
+	case isBytes(t):
+		s.op = opBytesDecimal
 	default:
 		s.op, s.n = opIntDecimal, intSize(t.Kind())
 	}
 }
+
+func isBytes(t reflect.Type) bool { return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 }
 
 func intSize(k reflect.Kind) int {
 	switch k {

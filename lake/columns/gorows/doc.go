@@ -15,7 +15,8 @@
 //	Day    time.Time `lake:",date,partition"`
 //
 // "notnull" declares the column NOT NULL, "partition" makes it a partition column, "decimal(p,s)" gives the type of a big.Rat
-// or big.Int, or says that an integer counts units of 10^-s; "date" keeps only the date of a time.Time (in its own zone),
+// or big.Int, or says that an integer counts units of 10^-s, or that a []byte (such as serde.Decimal) holds such an integer in
+// two's complement, most significant byte first, as Avro writes decimals; "date" keeps only the date of a time.Time (in its own zone),
 // "string" stores a []byte as text, "key.name=value" with a dot in the key is a tag of the column, and "comment=" takes the rest.
 //
 // # Types

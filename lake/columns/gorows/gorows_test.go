@@ -224,16 +224,19 @@ func TestHints(t *testing.T) {
 		Tiny int8      `json:"tiny"`
 		F    float32   `json:"f"`
 		Text []byte    `json:"text"`
+		Sum  []byte    `json:"sum"`
+		None []byte    `lake:"none,decimal(4,1)"`
 	}
 	k := func(k columns.Kind) columns.Type { return columns.Type{Kind: k} }
 	hints := []columns.Field{
 		{Name: "d", Type: columns.Type{Kind: columns.Decimal, Precision: 9, Scale: 3}, Comment: "how much", Metadata: map[string]any{"ods.key": true}},
 		{Name: "day", Type: k(columns.Date)}, {Name: "loc", Type: k(columns.TimestampNTZ)}, {Name: "days", Type: k(columns.Date)},
-		{Name: "wide", Type: k(columns.Long)}, {Name: "tiny", Type: k(columns.Integer)}, {Name: "f", Type: k(columns.Double)}, {Name: "text", Type: k(columns.String)}}
+		{Name: "wide", Type: k(columns.Long)}, {Name: "tiny", Type: k(columns.Integer)}, {Name: "f", Type: k(columns.Double)}, {Name: "text", Type: k(columns.String)},
+		{Name: "sum", Type: columns.Type{Kind: columns.Decimal, Precision: 12, Scale: 2}}}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
-	got, p := build(t, Options{Hints: hints}, row{big.NewRat(1, 8), at, at, 1, 2, 3, 0.5, []byte("t")})
+	got, p := build(t, Options{Hints: hints}, row{big.NewRat(1, 8), at, at, 1, 2, 3, 0.5, []byte("t"), []byte{0xff, 0x38}, nil})
 	want := map[string]any{"d": "0.125", "day": columns.DayOf(at), "loc": time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "days": columns.Day(1),
-		"wide": int64(2), "tiny": int32(3), "f": 0.5, "text": "t"}
+		"wide": int64(2), "tiny": int32(3), "f": 0.5, "text": "t", "sum": "-2.00", "none": nil}
 	if d := cmp.Diff(want, got[0]); d != "" {
 		t.Error(d)
 	}

@@ -49,6 +49,7 @@ const (
 	opRat
 	opBigInt
 	opIntDecimal
+	opBytesDecimal
 	opText
 	opPointer
 	opStruct
@@ -215,7 +216,7 @@ func (r *run) rare(p unsafe.Pointer, s *step, c *columns.Column) *step {
 		return r.local(p, s, c)
 	case opBytes, opByteText:
 		return r.bytes(p, s, c)
-	case opRat, opBigInt, opIntDecimal:
+	case opRat, opBigInt, opIntDecimal, opBytesDecimal:
 		return r.decimal(p, s, c)
 	case opText:
 		return r.text(p, s, c)
@@ -264,6 +265,15 @@ func (r *run) decimal(p unsafe.Pointer, s *step, c *columns.Column) *step {
 		v, r.err = columns.DecimalFromRat((*big.Rat)(p), s.precision, s.scale)
 	case opBigInt:
 		v, r.err = columns.DecimalFromInt((*big.Int)(p), s.precision)
+	case opBytesDecimal:
+		b := *(*[]byte)(p)
+		if b == nil {
+			if !r.null(s) {
+				return s
+			}
+			return nil
+		}
+		v, r.err = columns.DecimalFromBytes(b, s.precision)
 	default:
 		n := signed(p, s.n)
 		if v = decimal128.FromI64(n); !v.FitsInPrecision(int32(s.precision)) {
