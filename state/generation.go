@@ -104,6 +104,8 @@ func (g *Generation) fill(s *store, o *overlay, r *logRecord) {
 	g.rec.Headers = nil
 	if r.headers {
 		g.rec.Headers = bufferHeaders
+	} else if r.own != 0 {
+		g.rec.Headers = o.headers[r.own-1]
 	}
 	if r.entry != 0 {
 		g.rec.Key = s.impl.changelogKey(o.entryKey(r.entry-1), &g.key)

@@ -3,7 +3,6 @@ package state
 import (
 	"bytes"
 	"fmt"
-	"math"
 )
 
 // keyValue is a plain or timestamped key-value store. Its rows are plain keys, its changelog keys are the user's keys.
@@ -126,46 +125,40 @@ func (s *keyValue) iterate(reverse bool) (KeyValueIterator, error) {
 // exactCount is up to how many entries a persistent store counts one by one.
 const exactCount = 10_000
 
-// ApproximateNumEntries implements KeyValueBytes. On disk, up to 10,000 entries are counted; beyond, the size of the files is divided by
-// what these entries took.
+// ApproximateNumEntries implements KeyValueBytes. On disk, up to 10,000 entries are counted, and all of them if they are still in a
+// memtable; beyond, the size of the files is divided by what these entries took.
 func (s *keyValue) ApproximateNumEntries() (int64, error) {
 	it, err := s.Range(nil, nil)
 	if err != nil {
 		return 0, err
 	}
-	limit := int64(exactCount)
-	if s.mem != nil {
-		limit = math.MaxInt64
-	}
+	defer it.Close()
 	var n int64
-	var last []byte
 	for it.Next() {
-		if n++; n == limit {
-			last = append(last, it.Key()...)
-			break
+		if n++; n == exactCount && s.mem == nil {
+			if share, err := s.shareBefore(it.Key()); err != nil || share > 0 {
+				return int64(float64(n) / share), err
+			}
 		}
 	}
-	if err := it.Close(); err != nil || last == nil {
-		return n, err
-	}
-	return s.extrapolate(n, last)
+	return n, it.Close()
 }
 
-// extrapolate estimates the number of entries when the first n reach up to the key last.
-func (s *keyValue) extrapolate(n int64, last []byte) (int64, error) {
+// shareBefore estimates which share of the store's bytes on disk lies before key. It is 0 if too little is on disk to tell.
+func (s *keyValue) shareBefore(key []byte) (float64, error) {
 	lower := appendPrefix(nil, s.id, classPlain)
-	counted, err := s.db.pebble.db.EstimateDiskUsage(lower, append(lower[:prefixLen:prefixLen], last...))
+	before, err := s.db.pebble.db.EstimateDiskUsage(lower, append(lower[:prefixLen:prefixLen], key...))
 	if err != nil {
-		return 0, s.db.pebble.wrap("estimate size", err)
+		return 1, s.db.pebble.wrap("estimate size", err)
 	}
 	all, err := s.db.pebble.db.EstimateDiskUsage(lower, appendPrefix(nil, s.id, classPlain+1))
 	if err != nil {
-		return 0, s.db.pebble.wrap("estimate size", err)
+		return 1, s.db.pebble.wrap("estimate size", err)
 	}
-	if counted == 0 {
-		return n, nil // not flushed yet
+	if all == 0 {
+		return 0, nil
 	}
-	return int64(float64(n) * float64(all) / float64(counted)), nil
+	return float64(before) / float64(all), nil
 }
 
 func (s *keyValue) restore(r *RestoreRecord) error {

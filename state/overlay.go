@@ -25,7 +25,8 @@ type overlay struct {
 	versions []ovVersion
 	log      []logRecord
 	index    skipList
-	users    int // iterators that read this overlay
+	users    int        // iterators that read this overlay
+	headers  [][]Header // of log records that have their own (Spec.LogHeaders)
 }
 
 type ovEntry struct {
@@ -51,9 +52,10 @@ type logRecord struct {
 	key        uint32
 	keyLen     uint32
 	val        uint32
-	valLen     int32 // tombstone if negative
-	superseded bool  // by a later record of the same key, under LastPerKeyPerCommit
-	headers    bool  // carries the format version header of a suppress buffer
+	valLen     int32  // tombstone if negative
+	superseded bool   // by a later record of the same key, under LastPerKeyPerCommit
+	headers    bool   // carries the format version header of a suppress buffer
+	own        uint32 // + 1, index of its own headers; 0 for none
 	ts         int64
 }
 
@@ -82,6 +84,8 @@ func (o *overlay) reset() {
 		clear(o.table)
 	}
 	o.buf, o.entries, o.versions, o.log = o.buf[:0], o.entries[:0], o.versions[:0], o.log[:0]
+	clear(o.headers)
+	o.headers = o.headers[:0]
 	o.index.reset()
 }
 
@@ -227,6 +231,19 @@ func (o *overlay) logRaw(key, val []byte, ts int64, headers bool) error {
 	}
 	o.log = append(o.log, r)
 	return nil
+}
+
+// logHeaders gives the newest log record headers, which are copied.
+func (o *overlay) logHeaders(headers []Header) {
+	if len(headers) == 0 {
+		return
+	}
+	own := make([]Header, len(headers))
+	for i, h := range headers {
+		own[i] = Header{Key: h.Key, Value: bytes.Clone(h.Value)}
+	}
+	o.headers = append(o.headers, own)
+	o.log[len(o.log)-1].own = uint32(len(o.headers))
 }
 
 // sorted gives the entries in key order.

@@ -55,6 +55,10 @@ func pebbleOptions(res *Resources, memtable int64, log *slog.Logger) *pebble.Opt
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      pebbleLogger{log},
 		FS:                          res.fs,
+		// Without a listener Pebble would take the process down. The read that needs the damaged file fails with the same finding.
+		EventListener: &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) {
+			log.Error("state database is damaged", "file", i.Path, "error", i.Details)
+		}},
 	}
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)

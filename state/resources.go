@@ -24,7 +24,7 @@ type Resources struct {
 	opt   ResourceOptions
 	cache *pebble.Cache
 	files *pebble.FileCache
-	fs    vfs.FS // nil: the disk
+	fs    vfs.FS
 
 	mu     sync.Mutex
 	open   int
@@ -37,7 +37,13 @@ func NewResources(opt ResourceOptions) *Resources {
 	setDefault(&opt.MaxMemtableBytes, 16<<20)
 	setDefault(&opt.MinMemtableBytes, 1<<20)
 	setDefault(&opt.MaxOpenFiles, 4096)
-	return &Resources{opt: opt, cache: pebble.NewCache(opt.CacheBytes), files: pebble.NewFileCache(4, opt.MaxOpenFiles)}
+	return &Resources{
+		opt:   opt,
+		cache: pebble.NewCache(opt.CacheBytes),
+		files: pebble.NewFileCache(4, opt.MaxOpenFiles),
+		// Pebble's own default watches for slow disks, with a goroutine that it leaves behind when opening fails.
+		fs: vfs.Default,
+	}
 }
 
 func setDefault[T int | int64](v *T, def T) {

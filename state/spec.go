@@ -83,6 +83,9 @@ type Spec struct {
 
 	// Logged says that the store has a changelog.
 	Logged bool
+	// LogHeaders puts the current record's headers on changelog records: Kafka Streams 4.3 does so for the window stores of stream
+	// joins and for the subscriptions of joins by foreign key. Restoring ignores them.
+	LogHeaders bool
 	// Caching says that the user wants updates coalesced until the commit. The state layer itself does not look at it.
 	Caching bool
 	// SourceTopic is set where the store is restored from the topic that it is filled from, instead of a changelog of its own.

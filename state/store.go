@@ -85,6 +85,7 @@ func (s *store) logs() bool { return s.spec.logs() && !s.restoring }
 func (s *store) logRow(e uint32, skip int, ts int64) {
 	if s.logs() {
 		s.open.logRow(e, skip, ts, s.db.opt.Policy)
+		s.logHeaders()
 	}
 }
 
@@ -96,7 +97,14 @@ func (s *store) logRaw(key, val []byte, ts int64) error {
 	if err := s.open.logRaw(key, val, ts, false); err != nil {
 		return fmt.Errorf("store %q: %w", s.spec.Name, err)
 	}
+	s.logHeaders()
 	return nil
+}
+
+func (s *store) logHeaders() {
+	if s.spec.LogHeaders {
+		s.open.logHeaders(s.db.ctx.Headers)
+	}
 }
 
 // get appends the value of a row to dst.
