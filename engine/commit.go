@@ -13,35 +13,20 @@ import (
 	"github.com/tributary-io/tributary/state"
 )
 
-// commitCycle is a commit by the clock or on request: it is left out while the instance joins. A transaction that gets old meanwhile stops
-// the workers, so that it isn't filled with what would be lost if it ran out.
+// commitCycle is a commit by the clock or on request. While the instance joins there is none, unless that takes long, because another
+// member is dead or slow: the old generation may still commit then, and keeps the open transaction from running out. If the generation ends
+// just then, the commit is refused and its work done again.
 func (e *Engine) commitCycle() error {
-	if !e.held {
-		return e.commitNow()
+	if e.held {
+		since, _, open := e.producer.Open()
+		if !open || time.Since(since) < e.cfg.transaction/3 {
+			return nil
+		}
 	}
-	if since, _, open := e.producer.Open(); open && time.Since(since) > e.cfg.transaction/3 {
-		e.stall()
-	}
-	return nil
+	return e.commitNow()
 }
 
-// stall stops the workers until release.
-func (e *Engine) stall() {
-	if !e.stalled {
-		e.log.Warn("processing waits: the group can't agree on a generation, and the open transaction gets old")
-		e.stalled = true
-		e.gate.close()
-	}
-}
-
-func (e *Engine) release() {
-	if e.stalled {
-		e.stalled = false
-		e.gate.open()
-	}
-}
-
-// work is what one commit is about.
+// commitWork is what one commit is about.
 type commitWork struct {
 	runners   []*runner // whose offsets and state are committed
 	gens      map[*runner]*state.Generation

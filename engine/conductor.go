@@ -139,7 +139,6 @@ func (e *Engine) rebalance() error {
 		return nil
 	}
 	e.held = false
-	e.release()
 	var revoked []*runner
 	for id, r := range e.runners {
 		if !target[id] {

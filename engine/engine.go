@@ -75,7 +75,6 @@ type Engine struct {
 	runners  map[task.ID]*runner
 	losses   int // of membership, that were dealt with
 	held     bool
-	stalled  bool
 	troubled bool
 	failures int // commits that failed in a row
 	purging  bool
@@ -207,7 +206,6 @@ func (e *Engine) awaitGeneration() {
 
 // closeTasks ends the workers and closes all runners, after a failure without a commit.
 func (e *Engine) closeTasks(cause error) error {
-	e.release()
 	e.queue.close()
 	e.gate.close() // for good: nothing is processed any more
 	defer e.gate.open()

@@ -6,10 +6,6 @@ import (
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
 )
 
-const childVariable = "TRIBUTARY_ENGINE_TEST_CHILD"
-
-func runChild() int { return 0 }
-
 func TestCountsExactlyOnce(t *testing.T) {
 	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
 		a := newApp(t, c, "counts")

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tributary-io/tributary/engine/internal/brokertest"
+)
+
+func runningTasks(s Stats) (n int) {
+	for _, t := range s.Tasks {
+		if t.Running {
+			n++
+		}
+	}
+	return n
+}
+
+// Instances share the tasks, and take them over from one that closes without waiting for its session.
+func TestInstancesShareTasks(t *testing.T) {
+	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
+		a := newApp(t, c, "share")
+		a.create("in", 6)
+		a.create("out", 2)
+		out := a.read("out")
+		produced := 0
+		feed := func() { a.produce("in", 6, numbered(600, 20)...); produced += 600 }
+		feed()
+		i1 := a.start(counts(a.name), "i1")
+		i1.await(t, "the first has all", func(s Stats) bool { return runningTasks(s) == 12 && s.State == Running })
+		feed()
+		i2 := a.start(counts(a.name), "i2")
+		feed()
+		i2.await(t, "the second has its half", func(s Stats) bool { return runningTasks(s) == 6 })
+		i1.await(t, "the first has its half", func(s Stats) bool { return len(s.Tasks) == 6 })
+		i3 := a.start(counts(a.name), "i3")
+		feed()
+		for _, i := range []*instance{i1, i2, i3} {
+			i.await(t, "a third each", func(s Stats) bool { return len(s.Tasks) == 4 && runningTasks(s) == 4 })
+		}
+		feed()
+		began := time.Now()
+		i1.stop(t)
+		feed()
+		i2.await(t, "half each", func(s Stats) bool { return runningTasks(s) == 6 })
+		i3.await(t, "half each", func(s Stats) bool { return runningTasks(s) == 6 })
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("taking over took %v", took)
+		}
+		eventually(t, "all counted", func() bool { return total(out.lastCounts()) >= int64(produced) })
+		if err := out.onlyRises(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// State outlives the process; without its directory it comes back from the changelogs.
+func TestStateSurvivesRestartAndLossOfTheDirectory(t *testing.T) {
+	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
+		a := newApp(t, c, "restore")
+		a.create("in", 2)
+		a.create("out", 1)
+		out := a.read("out")
+		const n = 2000
+		for round := range 3 {
+			a.produce("in", 2, numbered(n, 500)...)
+			i := a.start(counts(a.name), "i1")
+			eventually(t, "counted", func() bool { return total(out.lastCounts()) >= int64(n*(round+1)) })
+			var restored int64
+			for _, task := range i.Stats().Tasks {
+				restored += task.RestoredRecords
+			}
+			i.stop(t)
+			switch round {
+			case 1: // the directory was there
+				if restored != 0 {
+					t.Errorf("restored %d records although the state was on disk", restored)
+				}
+				if err := os.RemoveAll(filepath.Join(a.dir, "i1")); err != nil {
+					t.Fatal(err)
+				}
+			case 2:
+				if restored < 500 {
+					t.Errorf("restored %d records, want those of 500 keys at least", restored)
+				}
+			}
+		}
+		if err := out.onlyRises(); err != nil {
+			t.Error(err)
+		}
+	})
+}
