@@ -69,12 +69,12 @@ func openWriter(ctx context.Context, s *deltaSink, env sink.Env) (*writer, error
 
 // openStore opens the store, and makes sure that it honours put-if-absent before anything rests on it.
 func (s *deltaSink) openStore(ctx context.Context) (object.Store, error) {
-	if s.opts.store != nil {
-		return s.opts.store, nil
-	}
-	store, err := object.Open(ctx, s.place)
-	if err != nil {
-		return nil, fmt.Errorf("table %s: %w", s.place, err)
+	store := s.opts.store
+	if store == nil {
+		var err error
+		if store, err = object.Open(ctx, s.place); err != nil {
+			return nil, fmt.Errorf("table %s: %w", s.place, err)
+		}
 	}
 	if err := object.CheckPutIfAbsent(ctx, store, "_delta_log/.check"); err != nil {
 		if errors.Is(err, object.ErrNotConditional) {

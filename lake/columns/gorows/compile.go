@@ -254,7 +254,9 @@ func (c *compiler) decimal(path string, t reflect.Type, tg tag, hint *columns.Fi
 	}
 }
 
-func isBytes(t reflect.Type) bool { return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 }
+func isBytes(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
+}
 
 func intSize(k reflect.Kind) int {
 	switch k {
