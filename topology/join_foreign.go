@@ -77,13 +77,18 @@ func joinForeign[K, V, KR, R, O any](
 	if !o.usable(other) {
 		return orphanTable(o, out)
 	}
+	if given == "" {
+		b.graph.AddImplicit(logical.Implicit{Store: names.subscriptionStore, Changelog: names.subscriptionStore + "-changelog"})
+		b.graph.AddImplicit(logical.Implicit{Repartition: names.subscriptionTopic})
+		b.graph.AddImplicit(logical.Implicit{Repartition: names.responseTopic})
+	}
 	o.needStoreSerdes(needSerdes(t.key, t.value))
 	o.needStoreSerdes(needSerdes(other.key, other.value))
 	o.needStoreSerdes(needSerdes(out.key, out.value))
 	other.proc.EnableOldValues(true)
 	t.proc.EnableOldValues(true)
 	subscriptions := &state.Spec{
-		Name: names.subscriptionStore, Kind: state.TimestampedKeyValue, InMemory: b.opts.inMemory, Logged: true,
+		Name: names.subscriptionStore, Kind: state.TimestampedKeyValue, InMemory: b.opts.inMemory, Logged: true, LogHeaders: true,
 	}
 	f := foreignJoin[K, V, KR, R, O]{
 		names: names, left: t, right: other, out: out, store: subscriptions, queryable: m.queryable,

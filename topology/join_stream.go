@@ -192,7 +192,7 @@ func (o *operation) streamJoinStores(n streamJoinNames, kind processors.JoinKind
 	base := o.store
 	window := func(name string) *state.Spec {
 		spec := &state.Spec{
-			Name: name + "-store", Kind: state.Window, RetainDuplicates: true, InMemory: o.b.inMemory(o.settings),
+			Name: name + "-store", Kind: state.Window, RetainDuplicates: true, LogHeaders: true, InMemory: o.b.inMemory(o.settings),
 			WindowSizeMs: w.sizeMs(), RetentionMs: addMs(w.sizeMs(), w.grace.Milliseconds()), Logged: !o.has(optNoLogging),
 			TopicConfig: maps.Clone(o.topicConfig),
 		}

@@ -151,11 +151,11 @@ func (w SessionWindows) sessions() processors.SessionWindows {
 }
 
 // JoinWindows say how far apart two records of joined streams may be. Made by JoinWithin.
-type JoinWindows struct{ before, after, grace time.Duration }
+type JoinWindows struct{ difference, before, after, grace time.Duration }
 
 // JoinWithin joins records that are at most difference apart.
 func JoinWithin(difference time.Duration) JoinWindows {
-	return JoinWindows{before: difference, after: difference}
+	return JoinWindows{difference: difference, before: difference, after: difference}
 }
 
 // Before sets how much earlier than the left record the right one may be.
@@ -178,6 +178,9 @@ func (w JoinWindows) Grace(d time.Duration) JoinWindows {
 }
 
 func (w JoinWindows) check(s *settings) {
+	if w.difference < 0 {
+		s.bad(plan.InvalidArgument, "records of a join can't be a negative time apart: %v", w.difference)
+	}
 	if w.before+w.after < 0 {
 		s.bad(plan.InvalidArgument, "the windows of a join end before they begin: %v before and %v after", w.before, w.after)
 	}
