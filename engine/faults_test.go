@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/tributary-io/tributary/engine/internal/brokertest"
+	"github.com/tributary-io/tributary/internal/realkafka"
+)
+
+// troubles are answers that a broker may give in bad weather, each in the place where it hurts.
+var troubles = []kfake.Fault{
+	{Keys: []kmsg.Key{kmsg.EndTxn}, TopLevel: true, Err: kerr.UnknownServerError},
+	{Keys: []kmsg.Key{kmsg.EndTxn}, TopLevel: true, Err: kerr.RequestTimedOut}, // after doing it
+	{Keys: []kmsg.Key{kmsg.EndTxn}, TopLevel: true, Err: kerr.InvalidProducerEpoch},
+	{Keys: []kmsg.Key{kmsg.EndTxn}, TopLevel: true, Err: kerr.ProducerFenced},
+	{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Err: kerr.IllegalGeneration},
+	{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Err: kerr.CoordinatorLoadInProgress},
+	{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Err: kerr.InvalidProducerIDMapping},
+	{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Err: kerr.TransactionAbortable},
+	{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.InvalidProducerEpoch},
+	{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.NotLeaderForPartition},
+	{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.TransactionAbortable},
+	{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.UnknownMemberID},
+	{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.IllegalGeneration},
+	{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.NotCoordinator},
+	{Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Err: kerr.CoordinatorNotAvailable},
+	{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.UnstableOffsetCommit},
+	{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.NotLeaderForPartition},
+	{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.LeaderNotAvailable},
+	{Keys: []kmsg.Key{kmsg.InitProducerID}, TopLevel: true, Err: kerr.ConcurrentTransactions},
+}
+
+// theEngines leaves the test's own producer in peace.
+func theEngines(req kmsg.Request) bool {
+	p, ok := req.(*kmsg.ProduceRequest)
+	return !ok || p.TransactionID != nil
+}
+
+// Each trouble alone, in the middle of work: the process goes on, and every input counts once.
+func TestEachTroubleIsSurvived(t *testing.T) {
+	for _, f := range troubles {
+		t.Run(f.Keys[0].Name()+"/"+f.Err.Message, func(t *testing.T) {
+			t.Parallel()
+			a := newApp(t, brokertest.Embedded(t), "trouble")
+			a.create("in", 2)
+			a.create("out", 1)
+			out := a.read("out")
+			i := a.start(counts(a.name), "i1")
+			a.produce("in", 2, numbered(500, 20)...)
+			eventually(t, "the first counted", func() bool { return total(out.lastCounts()) >= 100 })
+			f.When = theEngines
+			handle := a.c.Embedded.Cluster().Fault(f)
+			defer handle.Remove()
+			a.produce("in", 2, numbered(500, 20)...)
+			if f.Keys[0] == kmsg.JoinGroup || f.Keys[0] == kmsg.OffsetFetch || f.Keys[0] == kmsg.ListOffsets {
+				i.membership.Rejoin()
+				a.c.Embedded.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.UnknownMemberID})
+			}
+			if f.Keys[0] == kmsg.InitProducerID {
+				a.c.Embedded.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, TopLevel: true, Err: kerr.ProducerFenced})
+			}
+			eventually(t, "the trouble came", func() bool { return handle.Hits() > 0 })
+			a.produce("in", 2, numbered(500, 20)...)
+			eventually(t, "all counted", func() bool { return total(out.lastCounts()) >= 1500 })
+			i.await(t, "runs again", func(s Stats) bool { return s.State == Running })
+			i.stop(t)
+			if err := out.onlyRises(); err != nil {
+				t.Error(err)
+			}
+			if got := total(out.lastCounts()); got != 1500 {
+				t.Errorf("counted %d, want 1500", got)
+			}
+		})
+	}
+}
+
+// All troubles at random, with two instances: a short storm with a seed that can be repeated.
+func TestStormOfTroubles(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	a := newApp(t, brokertest.Embedded(t), "storm")
+	a.create("in", 4)
+	a.create("out", 2)
+	out := a.read("out")
+	i1, i2 := a.start(counts(a.name), "i1"), a.start(counts(a.name), "i2")
+	const rounds, n = 40, 400
+	for range rounds {
+		a.produce("in", 4, numbered(n, 30)...)
+		f := troubles[rnd.IntN(len(troubles))]
+		f.Count, f.When = 1+rnd.IntN(2), theEngines
+		a.c.Embedded.Cluster().Fault(f)
+		time.Sleep(time.Duration(rnd.IntN(150)) * time.Millisecond)
+	}
+	eventually(t, "all counted", func() bool { return total(out.lastCounts()) >= rounds*n })
+	i1.stop(t)
+	i2.stop(t)
+	if err := out.onlyRises(); err != nil {
+		t.Error(err)
+	}
+	if got := total(out.lastCounts()); got != rounds*n {
+		t.Errorf("counted %d, want %d", got, rounds*n)
+	}
+}
+
+// The only broker of a real cluster is killed in the middle, stays away for a while, and comes back: the instance waits visibly and goes on.
+func TestBrokerGoesAwayAndComesBack(t *testing.T) {
+	k := realkafka.Start(t, 1)
+	a := newApp(t, &brokertest.Cluster{Addrs: k.Addrs()}, "outage")
+	a.create("in", 3)
+	a.create("out", 1)
+	i := a.start(counts(a.name), "i1", SessionTimeout(10*time.Second))
+	a.produce("in", 3, numbered(2000, 40)...)
+	i.await(t, "runs", func(s Stats) bool { return s.State == Running && s.Commits > 0 })
+	a.produce("in", 3, numbered(2000, 40)...)
+	if err := k.Kill9(1); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(3 * time.Second)
+	if err := k.Restart(1); err != nil {
+		t.Fatal(err)
+	}
+	a.produce("in", 3, numbered(2000, 40)...)
+	out := a.read("out")
+	eventually(t, "all counted", func() bool { return total(out.lastCounts()) >= 6000 })
+	i.await(t, "runs again", func(s Stats) bool { return s.State == Running })
+	i.stop(t)
+	if err := out.onlyRises(); err != nil {
+		t.Error(err)
+	}
+	if got := total(out.lastCounts()); got != 6000 {
+		t.Errorf("counted %d, want 6000", got)
+	}
+}
