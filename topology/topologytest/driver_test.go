@@ -316,9 +316,11 @@ func TestPatternsAndHeaders(t *testing.T) {
 // fakeTable is a lake sink whose rows only the harness sees.
 type fakeTable struct{}
 
-func (fakeTable) String() string                                     { return "fake:table" }
-func (fakeTable) Bind(_, _ reflect.Type) error                       { return nil }
-func (fakeTable) Open(context.Context, sink.Env) (sink.Writer, error) { return nil, errors.New("not opened in tests") }
+func (fakeTable) String() string               { return "fake:table" }
+func (fakeTable) Bind(_, _ reflect.Type) error { return nil }
+func (fakeTable) Open(context.Context, sink.Env) (sink.Writer, error) {
+	return nil, errors.New("not opened in tests")
+}
 
 func TestLakeRows(t *testing.T) {
 	for name, stateful := range map[string]bool{"straight": false, "staged": true} {

@@ -67,7 +67,7 @@ func (b *build) addProcessor(o *object) error {
 		return err
 	}
 	b.papi[o.str("name")] = topicTypes{k.key, k.value}
-	var newProcessor func() processors.Processor[any, any, any, any] = asProcessor(k, anyType, anyType, anyType)
+	newProcessor := asProcessor(k, anyType, anyType, anyType)
 	b.b.AddProcessor(o.str("name"), newProcessor, parents, opts...)
 	return nil
 }
@@ -109,7 +109,7 @@ func (b *build) addFilledStore(op string, o *object) error {
 		return err
 	}
 	b.noteInput(types, o.str("topic"))
-	var newProcessor func() processors.Processor[any, any, any, any] = asProcessor(k, anyType, anyType, anyType)
+	newProcessor := asProcessor(k, anyType, anyType, anyType)
 	source, topic, name := o.str("sourceName"), o.str("topic"), o.str("name")
 	var opts []topology.Option
 	if o.has("timestampExtractor") {

@@ -1,7 +1,6 @@
 package golden
 
 import (
-	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/state"
 	"github.com/tributary-io/tributary/topology"
 )
@@ -132,7 +131,7 @@ func (b *build) addGlobalStore(o *object) error {
 		return err
 	}
 	b.noteInput(types, o.str("topic"))
-	var newProcessor func() processors.Processor[any, any, any, any] = asProcessor(k, anyType, anyType, anyType)
+	newProcessor := asProcessor(k, anyType, anyType, anyType)
 	b.b.AddGlobalStore(store, o.str("topic"), types.key.Serde(), types.value.Serde(), newProcessor, opts...)
 	return nil
 }
