@@ -11,7 +11,10 @@ type cursor struct {
 	st   *store
 	ovs  [2]overlayCursor
 	nov  int
-	base baseCursor
+	base baseCursor // one of the two below
+	// The base cursors lie here to save an allocation.
+	inMemory memoryCursor
+	onDisk   pebbleCursor
 
 	lower, upper    []byte
 	reverse, prefix bool
@@ -39,12 +42,10 @@ func (c *cursor) init(st *store, committed bool) error {
 		c.addOverlay(st.open)
 		c.addOverlay(st.sealed.Load())
 	}
-	b, err := st.base.cursor()
-	if err != nil {
+	if err := st.base.open(c); err != nil {
 		c.release()
 		return err
 	}
-	c.base = b
 	st.db.openCursors.Add(1)
 	return nil
 }
@@ -59,10 +60,9 @@ func (c *cursor) addOverlay(o *overlay) {
 	c.nov++
 }
 
-// reset starts over within [lower, upper). The bounds are copied. prefix: see baseCursor.seek.
+// reset starts over within [lower, upper), which must not be changed before the next reset. prefix: see baseCursor.seek.
 func (c *cursor) reset(lower, upper []byte, reverse, prefix bool) {
-	c.lower = append(c.lower[:0], lower...)
-	c.upper = append(c.upper[:0], upper...)
+	c.lower, c.upper = lower, upper
 	c.reverse, c.prefix = reverse, prefix
 	c.started, c.done = false, false
 }

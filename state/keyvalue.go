@@ -97,29 +97,23 @@ func (s *keyValue) scan(from, to []byte, reverse bool) (KeyValueIterator, error)
 	if from != nil && to != nil && bytes.Compare(from, to) > 0 {
 		return &keyValueIterator{}, nil
 	}
-	s.low = append(appendPrefix(s.low[:0], s.id, classPlain), from...)
+	it := &keyValueIterator{s: s, head: s.headLen()}
+	low := append(appendPrefix(it.bounds[:0:len(it.bounds)/2], s.id, classPlain), from...)
+	high := it.bounds[len(it.bounds)/2:][:0]
 	if to == nil {
-		s.high = appendPrefix(s.high[:0], s.id, classPlain+1)
+		high = appendPrefix(high, s.id, classPlain+1)
 	} else {
-		s.high = append(append(appendPrefix(s.high[:0], s.id, classPlain), to...), 0)
+		high = append(append(appendPrefix(high, s.id, classPlain), to...), 0)
 	}
-	return s.iterate(reverse)
+	return it.open(low, high, reverse)
 }
 
 // Prefix implements KeyValueBytes.
 func (s *keyValue) Prefix(prefix []byte) (KeyValueIterator, error) {
-	s.low = append(appendPrefix(s.low[:0], s.id, classPlain), prefix...)
-	s.high, _ = successor(s.high[:0], s.low) // the prefix before it ends below 0xff
-	return s.iterate(false)
-}
-
-func (s *keyValue) iterate(reverse bool) (KeyValueIterator, error) {
 	it := &keyValueIterator{s: s, head: s.headLen()}
-	if err := it.c.init(s.store, s.readOnly); err != nil {
-		return nil, fmt.Errorf("store %q: %w", s.spec.Name, err)
-	}
-	it.c.reset(s.low, s.high, reverse, false)
-	return it, nil
+	low := append(appendPrefix(it.bounds[:0:len(it.bounds)/2], s.id, classPlain), prefix...)
+	high, _ := successor(it.bounds[len(it.bounds)/2:][:0], low) // what is before the prefix ends below 0xff
+	return it.open(low, high, false)
 }
 
 // exactCount is up to how many entries a persistent store counts one by one.
@@ -186,9 +180,18 @@ func (s *keyValue) dropped() error {
 
 // keyValueIterator implements KeyValueIterator. The zero value is empty.
 type keyValueIterator struct {
-	c    cursor
-	s    *keyValue
-	head int
+	c      cursor
+	s      *keyValue
+	head   int
+	bounds [96]byte // where bounds lie if they are short
+}
+
+func (it *keyValueIterator) open(low, high []byte, reverse bool) (KeyValueIterator, error) {
+	if err := it.c.init(it.s.store, it.s.readOnly); err != nil {
+		return nil, fmt.Errorf("store %q: %w", it.s.spec.Name, err)
+	}
+	it.c.reset(low, high, reverse, false)
+	return it, nil
 }
 
 func (it *keyValueIterator) Next() bool {

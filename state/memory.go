@@ -31,7 +31,7 @@ func (b *memoryBase) get(key, dst []byte) ([]byte, bool, error) {
 	return append(dst, row.val...), true, nil
 }
 
-func (b *memoryBase) cursor() (baseCursor, error) {
+func (b *memoryBase) open(c *cursor) error {
 	b.mu.RLock()
 	if b.ordered == nil {
 		b.mu.RUnlock()
@@ -40,7 +40,9 @@ func (b *memoryBase) cursor() (baseCursor, error) {
 	}
 	defer b.mu.RUnlock()
 	b.cursors.Add(1)
-	return &memoryCursor{base: b, c: mapCursor{chunks: b.ordered.chunks}}, nil
+	c.inMemory = memoryCursor{base: b, c: mapCursor{chunks: b.ordered.chunks}}
+	c.base = &c.inMemory
+	return nil
 }
 
 // order brings the rows into order.

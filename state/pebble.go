@@ -112,12 +112,14 @@ func (b *pebbleBase) close() error {
 	return nil
 }
 
-func (b *pebbleBase) cursor() (baseCursor, error) {
+func (b *pebbleBase) open(c *cursor) error {
 	it, err := b.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
 	if err != nil {
-		return nil, b.wrap("scan state", err)
+		return b.wrap("scan state", err)
 	}
-	return &pebbleCursor{base: b, it: it}, nil
+	c.onDisk = pebbleCursor{base: b, it: it}
+	c.base = &c.onDisk
+	return nil
 }
 
 type pebbleCursor struct {

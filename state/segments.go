@@ -24,6 +24,7 @@ type segmentScan struct {
 	highTail    []byte // exclusive; nil: to the segment's end
 	low, high   []byte
 	rowKey      []byte
+	room        [4][64]byte // where the four bounds lie if they are short
 }
 
 // init opens the scan over the segments first..last.
@@ -31,6 +32,7 @@ func (sc *segmentScan) init(s *store, readOnly bool, class byte, first, last int
 	sc.s, sc.class, sc.readOnly = s, class, readOnly
 	sc.reverse, sc.rowsReverse = dir == Backward, dir == Backward
 	sc.seg, sc.last = first, last
+	sc.low, sc.high = sc.room[0][:0], sc.room[1][:0]
 	if sc.reverse {
 		sc.seg, sc.last = last, first
 	}
@@ -113,17 +115,17 @@ func (sc *segmentScan) close() error {
 // keyTails sets the tails to the rows of one user key, between two suffixes.
 func (sc *segmentScan) keyTails(key, lowSuffix, highSuffix []byte) {
 	sc.prefix = true
-	sc.lowTail = append(appendEscaped(nil, key), lowSuffix...)
-	sc.highTail = append(appendEscaped(nil, key), highSuffix...)
+	sc.lowTail = append(appendEscaped(sc.room[2][:0], key), lowSuffix...)
+	sc.highTail = append(appendEscaped(sc.room[3][:0], key), highSuffix...)
 }
 
 // rangeTails sets the tails to the rows of the user keys from..to; nil is open.
 func (sc *segmentScan) rangeTails(from, to []byte) {
 	if from != nil {
-		sc.lowTail = appendEscaped(nil, from)
+		sc.lowTail = appendEscaped(sc.room[2][:0], from)
 	}
 	if to != nil {
-		sc.highTail = append(appendEscapedOpen(nil, to), escape, afterTerminator)
+		sc.highTail = append(appendEscapedOpen(sc.room[3][:0], to), escape, afterTerminator)
 	}
 }
 

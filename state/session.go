@@ -168,10 +168,8 @@ func (s *session) Find(key []byte, earliestEnd, latestStart int64, dir Direction
 		return it, err
 	}
 	it.latestStart = latestStart
-	var low, high []byte
-	low = appendOrdered(low, it.endFrom)
-	high = append(high, maxSessionSuffix...)
-	it.sc.keyTails(key, low, high)
+	var low [8]byte
+	it.sc.keyTails(key, appendOrdered(low[:0], it.endFrom), maxSessionSuffix)
 	return it, nil
 }
 

@@ -180,10 +180,8 @@ func (s *window) Fetch(key []byte, from, to int64, dir Direction) (WindowIterato
 	if !ok {
 		return it, err
 	}
-	var low, high []byte
-	low = appendOrdered(low, it.from)
-	high = append(appendOrdered(high, to), 0xff, 0xff, 0xff, 0xff, 0)
-	it.sc.keyTails(key, low, high)
+	var low, high [windowKeySuffix + 1]byte
+	it.sc.keyTails(key, appendOrdered(low[:0], it.from), append(appendOrdered(high[:0], to), 0xff, 0xff, 0xff, 0xff, 0))
 	return it, nil
 }
 
