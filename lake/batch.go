@@ -18,8 +18,9 @@ type batch struct {
 	oldest, newest int64
 
 	// Once encoded, the batch keeps its files over repeated calls of Commit.
-	encoded bool
-	adds    []delta.Add
+	encoded  bool
+	adds     []delta.Add
+	distinct map[string]int64 // about how many different values each column has, if there is one file
 }
 
 // Append implements sink.Batch. A null value makes no row, and is no error, unless the sink lands tombstones.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"golang.org/x/sync/errgroup"
@@ -39,11 +40,14 @@ func (b *batch) encode(ctx context.Context) error {
 		return err
 	}
 	adds := make([]delta.Add, len(parts))
+	leaves := make([][]parquetfile.Leaf, len(parts))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range parts {
 		g.Go(func() (err error) {
-			adds[i], err = b.w.writeFile(ctx, md, parts[i].record(), opts)
+			rec := parts[i].record()
+			leaves[i] = parquetfile.Measure(rec)
+			adds[i], err = b.w.writeFile(ctx, md, rec, leaves[i], opts)
 			adds[i].PartitionValues = parts[i].values
 			return err
 		})
@@ -52,7 +56,21 @@ func (b *batch) encode(ctx context.Context) error {
 		return err
 	}
 	b.adds, b.encoded = adds, true
+	if len(leaves) == 1 {
+		b.distinct = distinctEstimates(md, leaves[0])
+	}
 	return nil
+}
+
+// distinctEstimates tells about how many different values the columns with statistics have.
+func distinctEstimates(md *delta.Metadata, leaves []parquetfile.Leaf) map[string]int64 {
+	out := map[string]int64{}
+	for _, c := range delta.StatsColumns(md) {
+		if l := findLeaf(leaves, c.Path); l != nil && l.Distinct > 0 {
+			out[strings.Join(c.Path, ".")] = l.Distinct
+		}
+	}
+	return out
 }
 
 func (w *writer) parquetOptions(md *delta.Metadata) (parquetfile.Options, error) {
@@ -68,7 +86,7 @@ func (w *writer) parquetOptions(md *delta.Metadata) (parquetfile.Options, error)
 }
 
 // writeFile writes one data file. It is complete, but not yet durable: the table's commit syncs all files together.
-func (w *writer) writeFile(ctx context.Context, md *delta.Metadata, rec arrow.RecordBatch, opts parquetfile.Options) (add delta.Add, err error) {
+func (w *writer) writeFile(ctx context.Context, md *delta.Metadata, rec arrow.RecordBatch, leaves []parquetfile.Leaf, opts parquetfile.Options) (add delta.Add, err error) {
 	name := delta.NewDataFileName(opts.Codec)
 	obj, err := w.table.Store().Create(ctx, name)
 	if err != nil {
@@ -77,7 +95,6 @@ func (w *writer) writeFile(ctx context.Context, md *delta.Metadata, rec arrow.Re
 	defer obj.Abort() // does nothing once the object is closed
 	count := &counter{w: obj}
 	buf := bufio.NewWriterSize(count, writeBuffer)
-	leaves := parquetfile.Measure(rec)
 	if err = parquetfile.Write(buf, rec, leaves, opts); err == nil {
 		err = buf.Flush()
 	}

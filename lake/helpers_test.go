@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,7 +20,13 @@ import (
 	"github.com/tributary-io/tributary/lake/sink"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childVariable); dir != "" {
+		landUntilKilled(dir)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var ctx = context.Background()
 

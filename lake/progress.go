@@ -112,10 +112,12 @@ func parseProgress(t delta.Txn) Progress {
 	}
 	topic, id, ok := strings.Cut(parts[n-2], "@")
 	raw, err := hex.DecodeString(strings.ReplaceAll(id, "-", ""))
-	if n != 4 || !ok || err != nil || len(raw) != 16 {
+	if n < 4 || !ok || err != nil || len(raw) != 16 {
 		return p
 	}
-	p.Application, p.Sink, p.Topic, p.Partition, p.Next = parts[0], parts[1], topic, int32(part), t.Version
+	// Application ids may hold slashes; sinks' names are taken not to.
+	p.Application, p.Sink = strings.Join(parts[:n-3], "/"), parts[n-3]
+	p.Topic, p.Partition, p.Next = topic, int32(part), t.Version
 	copy(p.TopicID[:], raw)
 	return p
 }

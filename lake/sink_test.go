@@ -330,7 +330,7 @@ func TestShow(t *testing.T) {
 	if p.Application != "app" || p.Sink != "orders-sink" || p.Topic != "orders" || p.TopicID != part(0).TopicID || p.Partition != 0 || p.Next != 2 {
 		t.Errorf("progress is %+v", p)
 	}
-	if s := string(info.History[0].Sources); !strings.Contains(s, `"from":-1,"to":2`) {
+	if s := string(info.History[0].Sources); !strings.Contains(s, `"from":-1,"to":2`) || !strings.Contains(s, `"distinctEstimates":{"id":2}`) {
 		t.Errorf("sources are %s", s)
 	}
 	if _, err := Show(ctx, t.TempDir(), 1); !errors.Is(err, ErrNoTable) {

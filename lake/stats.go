@@ -13,17 +13,25 @@ import (
 func fileStats(md *delta.Metadata, rows int64, leaves []parquetfile.Leaf) string {
 	s := delta.FileStats{NumRecords: rows}
 	for _, c := range delta.StatsColumns(md) {
-		i := slices.IndexFunc(leaves, func(l parquetfile.Leaf) bool { return !l.Nested && slices.Equal(l.Path, c.Path) })
 		cs := delta.ColumnStats{Path: c.Path, Nulls: rows} // a column that the file lacks is null in every row
-		if i >= 0 {
-			cs.Nulls = leaves[i].Nulls
-			if c.Bounds && leaves[i].HasBounds {
-				cs.Min, cs.Max = bounds(&leaves[i])
+		if l := findLeaf(leaves, c.Path); l != nil {
+			cs.Nulls = l.Nulls
+			if c.Bounds && l.HasBounds {
+				cs.Min, cs.Max = bounds(l)
 			}
 		}
 		s.Columns = append(s.Columns, cs)
 	}
 	return string(s.AppendJSON(nil))
+}
+
+// findLeaf finds what was measured of a column of the table, nil if the file lacks it.
+func findLeaf(leaves []parquetfile.Leaf, path []string) *parquetfile.Leaf {
+	i := slices.IndexFunc(leaves, func(l parquetfile.Leaf) bool { return !l.Nested && slices.Equal(l.Path, path) })
+	if i < 0 {
+		return nil
+	}
+	return &leaves[i]
 }
 
 func bounds(l *parquetfile.Leaf) (lo, hi []byte) {

@@ -224,8 +224,10 @@ func (w *writer) info(b *batch, moves []sink.Move) map[string]json.RawMessage {
 		Sources         []sourceMove `json:"sources"`
 		OldestTimestamp *int64       `json:"oldestSourceTimestamp,omitempty"` // ms
 		NewestTimestamp *int64       `json:"newestSourceTimestamp,omitempty"` // ms
+		// About how many different values each column has, by a sample; nulls and bounds are in the files' statistics.
+		Distinct map[string]int64 `json:"distinctEstimates,omitempty"`
 	}
-	s := source{Application: w.env.ApplicationID, Sink: w.env.Name}
+	s := source{Application: w.env.ApplicationID, Sink: w.env.Name, Distinct: b.distinct}
 	for _, m := range moves {
 		s.Sources = append(s.Sources, sourceMove{m.Partition.Topic, topicID(m.Partition.TopicID), m.Partition.Partition, m.From, m.To})
 	}
