@@ -74,6 +74,7 @@ func StartBroker(cfg BrokerConfig) (*Broker, error) {
 	}
 	b.cluster = cluster
 	stampAppendTime(cluster)
+	keepCompacted(cluster)
 	return b, nil
 }
 

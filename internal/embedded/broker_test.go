@@ -58,6 +58,24 @@ func TestRecordsOutliveTheBroker(t *testing.T) {
 	}
 }
 
+func TestCompactedTopicsKeepOldRecords(t *testing.T) {
+	b := startBroker(t, BrokerConfig{})
+	defer b.Close()
+	c := client(t, b)
+	defer c.Close()
+	for _, policy := range []string{"compact", "compact,delete"} {
+		topic := "table-" + policy[len(policy)-6:]
+		createTopic(t, c, topic, map[string]*string{"cleanup.policy": &policy, "retention.ms": kadm.StringPtr("1000")})
+		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Key: []byte("k"), Value: []byte("x"), Timestamp: time.UnixMilli(1)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		b.Cluster().ApplyRetention()
+		if got := consume(t, b, topic, 1); string(got[0].Value) != "x" {
+			t.Errorf("policy %s: got %q", policy, got[0].Value)
+		}
+	}
+}
+
 func TestDirectoryInUseIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	b := startBroker(t, BrokerConfig{Dir: dir})

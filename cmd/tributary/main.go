@@ -1,0 +1,62 @@
+// Command tributary runs the demonstration and looks after topics and tables. `tributary help` lists what it can do.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+// run is the command without the process: it returns the exit code.
+func run(args []string) int {
+	// The first interrupt closes in good order, the second one ends the process at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "interrupted: nothing is lost, the same command goes on from here")
+		return 130
+	}
+	fmt.Fprintln(os.Stderr, "tributary:", err)
+	return 1
+}
+
+func newRoot() *cobra.Command {
+	var verbose bool
+	root := &cobra.Command{
+		Use:   "tributary",
+		Short: "Stream processing in Go that ends in the lake",
+		Long: "Tributary runs topologies of Kafka topics, state and windows, and lands their results in Delta tables.\n" +
+			"Topologies are Go programs that use the library; this command runs the demonstration, and looks after topics and tables.\n\n" +
+			"Begin with: tributary demo",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			level := slog.LevelWarn
+			if verbose {
+				level = slog.LevelInfo
+			}
+			slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+		},
+	}
+	root.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "log what the engine does, not only warnings")
+	root.AddCommand(newDemo(), newDescribe(), newTopics(), newLake())
+	return root
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tributary-io/tributary/internal/embedded"
+	"github.com/tributary-io/tributary/internal/verify"
+)
+
+// clusterFlags choose a cluster for commands that only look: a real one, or the demonstration's.
+type clusterFlags struct {
+	brokers []string
+	dir     string
+}
+
+func (f *clusterFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.brokers, "brokers", nil, "brokers of the cluster, host:port")
+	cmd.Flags().StringVar(&f.dir, "dir", "tributary-demo", "without --brokers: the demonstration's folder, whose embedded broker is started")
+}
+
+// connect returns the addresses of the brokers, and what ends an embedded one.
+func (f *clusterFlags) connect() (brokers []string, end func() error, err error) {
+	if len(f.brokers) > 0 {
+		return f.brokers, func() error { return nil }, nil
+	}
+	b, err := embedded.StartBroker(embedded.BrokerConfig{Dir: filepath.Join(f.dir, "broker")})
+	if err != nil {
+		return nil, nil, fmt.Errorf("no --brokers given, and the demonstration's can't be started: %w", err)
+	}
+	return b.Addrs(), b.Close, nil
+}
+
+func newLakeVerify() *cobra.Command {
+	var (
+		cluster     clusterFlags
+		topic, dead string
+	)
+	cmd := &cobra.Command{
+		Use:   "verify TABLE --topic TOPIC",
+		Short: "Prove that a table holds each accepted record of its topic, once",
+		Long: "Reads the topic again, read_committed, and accounts for each record: landed once, or dead-lettered. The table must have the\n" +
+			"columns _kafka_partition and _kafka_offset, and the application must have landed all there is.",
+		Example: "  tributary lake verify tributary-demo/lake/raw/demo__order_events --topic ods.demo.order_events \\\n" +
+			"    --dead-letters ods.demo.order_events.dead_letters",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return lakeVerify(cmd.Context(), cmd.OutOrStdout(), &cluster, args[0], topic, dead)
+		},
+	}
+	cluster.add(cmd)
+	cmd.Flags().StringVar(&topic, "topic", "", "the topic that the rows come from")
+	cmd.Flags().StringVar(&dead, "dead-letters", "", "the topic with the dead letters, if there is one")
+	if err := cmd.MarkFlagRequired("topic"); err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
+func lakeVerify(ctx context.Context, out io.Writer, cluster *clusterFlags, table, topic, dead string) (err error) {
+	brokers, end, err := cluster.connect()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, end()) }()
+	r, err := verify.Table(ctx, verify.Config{
+		Table: table, Topic: topic, DeadLetters: dead, Client: []kgo.Opt{kgo.SeedBrokers(brokers...)},
+		Progress: func(n int64) { fmt.Fprintf(out, "%d records read\n", n) },
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d records in %s: %d rows in %s, %d dead-lettered, %d without a value\n",
+		r.Records, topic, r.Rows, table, r.DeadLettered, r.Tombstones)
+	fault := func(what string, f verify.Fault) {
+		if f.Count > 0 {
+			fmt.Fprintf(out, "%d %s, such as %v\n", f.Count, what, f.Examples)
+		}
+	}
+	fault("records are missing", r.Missing)
+	fault("records landed more than once", r.Doubled)
+	fault("rows come from no record of the topic", r.Unexplained)
+	if !r.OK() {
+		return fmt.Errorf("table %s does not hold what topic %s says", table, topic)
+	}
+	fmt.Fprintln(out, "verified: each record is accounted for, once")
+	return nil
+}

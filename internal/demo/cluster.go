@@ -1,0 +1,224 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	app "github.com/tributary-io/tributary/examples/orders"
+	"github.com/tributary-io/tributary/internal/embedded"
+	"github.com/tributary-io/tributary/internal/orders"
+	"github.com/tributary-io/tributary/schemas"
+	"github.com/tributary-io/tributary/serde"
+)
+
+// Cluster is a broker and a registry: embedded ones below a folder, or real ones.
+type Cluster struct {
+	Brokers  []string
+	Registry *serde.Registry
+	Embedded bool
+
+	client    *kgo.Client
+	broker    *embedded.Broker
+	registry  *embedded.Registry
+	schemaIDs orders.SchemaIDs
+}
+
+// Connect connects to the brokers and the registry that are given, and starts embedded ones below dir in place of those that are
+// not.
+func Connect(ctx context.Context, dir string, brokers []string, registryURL string, log *slog.Logger) (_ *Cluster, err error) {
+	c := &Cluster{Brokers: brokers}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	if len(brokers) == 0 {
+		c.Embedded = true
+		if c.broker, err = embedded.StartBroker(embedded.BrokerConfig{Dir: filepath.Join(dir, "broker"), Logger: log}); err != nil {
+			return nil, err
+		}
+		c.Brokers = c.broker.Addrs()
+	}
+	if registryURL == "" {
+		if c.registry, err = embedded.StartRegistry(embedded.RegistryConfig{Dir: filepath.Join(dir, "registry")}); err != nil {
+			return nil, err
+		}
+		registryURL = c.registry.URL()
+	}
+	if c.Registry, err = serde.NewRegistry(registryURL); err != nil {
+		return nil, err
+	}
+	c.client, err = kgo.NewClient(kgo.SeedBrokers(c.Brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.ProducerLinger(5*time.Millisecond))
+	if err != nil {
+		return nil, err
+	}
+	return c, c.reach(ctx)
+}
+
+// reach fails early, and says what to do, where nobody answers.
+func (c *Cluster) reach(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	if err := c.client.Ping(ctx); err != nil {
+		return fmt.Errorf("no broker answers at %v (is it up, and is this its client listener?): %w", c.Brokers, err)
+	}
+	if err := c.Registry.Ping(ctx); err != nil {
+		return fmt.Errorf("the schema registry does not answer: %w", err)
+	}
+	return nil
+}
+
+// Close disconnects, and stops what was started.
+func (c *Cluster) Close() error {
+	var errs []error
+	if c.client != nil {
+		c.client.Close()
+	}
+	if c.Registry != nil {
+		c.Registry.Close()
+	}
+	if c.registry != nil {
+		errs = append(errs, c.registry.Close())
+	}
+	if c.broker != nil {
+		errs = append(errs, c.broker.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Prepare makes the topics and registers the schemas. What is there already is checked and left as it is.
+func (c *Cluster) Prepare(ctx context.Context) error {
+	streams := []schemas.Stream{schemas.MustStream(app.EventTopic), schemas.MustStream(app.CustomerTopic)}
+	admin := kadm.NewClient(c.client)
+	for _, s := range streams {
+		if err := createTopic(ctx, admin, s.Topic, s.Partitions, s.TopicConfig()); err != nil {
+			return err
+		}
+		if s.DeadLetters != "" {
+			if err := createTopic(ctx, admin, s.DeadLetters, s.Partitions, nil); err != nil {
+				return err
+			}
+		}
+	}
+	ids := make([]int32, len(streams))
+	for i, s := range streams {
+		id, err := c.Registry.Register(ctx, serde.Subject(s.Topic, false), s.Schema)
+		if err != nil {
+			return fmt.Errorf("register the schema of %s: %w", s.Topic, err)
+		}
+		ids[i] = int32(id)
+	}
+	c.schemaIDs = orders.SchemaIDs{OrderEvents: ids[0], Customers: ids[1]}
+	return nil
+}
+
+// createTopic makes a topic, or checks the number of partitions of one that is there.
+func createTopic(ctx context.Context, admin *kadm.Client, topic string, partitions int32, config map[string]string) error {
+	configs := map[string]*string{}
+	for k, v := range config {
+		configs[k] = &v
+	}
+	_, err := admin.CreateTopic(ctx, partitions, -1, configs, topic)
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, kerr.TopicAlreadyExists) {
+		return fmt.Errorf("create topic %s: %w", topic, err)
+	}
+	details, err := admin.ListTopics(ctx, topic)
+	if err != nil {
+		return fmt.Errorf("look at topic %s: %w", topic, err)
+	}
+	if got := len(details[topic].Partitions); got != int(partitions) {
+		return fmt.Errorf("topic %s has %d partitions, not %d: delete it, or use another cluster", topic, got, partitions)
+	}
+	return nil
+}
+
+// EndOffsets returns the end of each partition of the topics, by topic; partitions are in order.
+func (c *Cluster) EndOffsets(ctx context.Context, topics ...string) (map[string][]int64, error) {
+	listed, err := kadm.NewClient(c.client).ListCommittedOffsets(ctx, topics...)
+	if err == nil {
+		err = listed.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list end offsets: %w", err)
+	}
+	ends := map[string][]int64{}
+	for topic, partitions := range listed {
+		ends[topic] = make([]int64, len(partitions))
+		for p, o := range partitions {
+			ends[topic][p] = o.Offset
+		}
+	}
+	return ends, nil
+}
+
+// Lag returns how many offsets of the topics the group has still to commit, over all instances.
+func (c *Cluster) Lag(ctx context.Context, group string, topics ...string) (int64, error) {
+	ends, err := c.EndOffsets(ctx, topics...)
+	if err != nil {
+		return 0, err
+	}
+	committed, err := kadm.NewClient(c.client).FetchOffsets(ctx, group)
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return 0, fmt.Errorf("fetch the offsets of group %s: %w", group, err)
+	}
+	var lag int64
+	for topic, partitions := range ends {
+		for p, end := range partitions {
+			at := int64(0)
+			if o, ok := committed.Lookup(topic, int32(p)); ok {
+				at = max(at, o.At)
+			}
+			lag += max(0, end-at)
+		}
+	}
+	return lag, nil
+}
+
+// Count returns how many committed records the topic holds.
+func (c *Cluster) Count(ctx context.Context, topic string) (int64, error) {
+	ends, err := c.EndOffsets(ctx, topic)
+	if err != nil {
+		return 0, err
+	}
+	open := map[int32]int64{} // ends of the partitions that are not read to their end
+	for p, end := range ends[topic] {
+		if end > 0 {
+			open[int32(p)] = end
+		}
+	}
+	// Control records are kept, since the last record of a partition usually is one.
+	reader, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers...), kgo.ConsumeTopics(topic), kgo.KeepControlRecords(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		return 0, err
+	}
+	defer reader.Close()
+	var n int64
+	for len(open) > 0 {
+		fetches := reader.PollFetches(ctx)
+		if errs := fetches.Errors(); len(errs) > 0 {
+			return 0, fmt.Errorf("count the records of %s: %w", topic, errs[0].Err)
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			if !r.Attrs.IsControl() {
+				n++
+			}
+			if r.Offset+1 >= open[r.Partition] {
+				delete(open, r.Partition)
+			}
+		})
+	}
+	return n, nil
+}

@@ -1,0 +1,223 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tributary-io/tributary/engine"
+	app "github.com/tributary-io/tributary/examples/orders"
+	"github.com/tributary-io/tributary/internal/orders"
+	"github.com/tributary-io/tributary/topology"
+)
+
+// Config says what the demonstration does.
+type Config struct {
+	Dir      string   // everything that is kept lies below it
+	Brokers  []string // empty: an embedded one
+	Registry string   // empty: an embedded one
+	Spec     orders.Spec
+	HTTP     string // address for metrics and health; empty: none
+	// Lake and State are where the tables and the local state go; empty: below Dir.
+	Lake, State string
+	// Out takes progress and the summary; Terminal says that it is one.
+	Out      io.Writer
+	Terminal bool
+	Log      *slog.Logger
+}
+
+func (cfg *Config) lake() string {
+	if cfg.Lake != "" {
+		return cfg.Lake
+	}
+	return filepath.Join(cfg.Dir, "lake")
+}
+
+func (cfg *Config) state() string {
+	if cfg.State != "" {
+		return cfg.State
+	}
+	return filepath.Join(cfg.Dir, "state")
+}
+
+// batchEvery is how long rows wait to land; shorter than the default, since somebody is looking on.
+const batchEvery = 2 * time.Second
+
+// Plan declares the application for the cluster.
+func (cfg *Config) Plan(c *Cluster) (*topology.Plan, error) {
+	return app.Topology(app.Config{Registry: c.Registry, Lake: cfg.lake()})
+}
+
+// Engine makes an instance of the application.
+func (cfg *Config) Engine(c *Cluster, plan *topology.Plan) (*engine.Engine, error) {
+	opts := []engine.Option{
+		engine.Brokers(c.Brokers...), engine.StateDir(cfg.state()), engine.ErrorHandlers(app.Handlers()), engine.Logger(cfg.Log),
+		engine.Lake(engine.LakeBatches{Every: batchEvery}),
+	}
+	if cfg.HTTP != "" {
+		opts = append(opts, engine.HTTP(cfg.HTTP))
+	}
+	return engine.New(plan, opts...)
+}
+
+// Run is the whole demonstration: it ends when everything that was emitted has landed. When ctx ends before that, it closes in good
+// order and returns ctx's error; the next run goes on from there.
+func Run(ctx context.Context, cfg Config) (*Summary, error) {
+	if err := cfg.Spec.Check(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	days, err := openDiary(cfg.Dir, cfg.Spec)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Connect(ctx, cfg.Dir, cfg.Brokers, cfg.Registry, cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	s, err := run(ctx, &cfg, c, days)
+	return s, errors.Join(err, c.Close())
+}
+
+func run(ctx context.Context, cfg *Config, c *Cluster, days *diary) (*Summary, error) {
+	began := time.Now()
+	if err := c.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	plan, err := cfg.Plan(c)
+	if err != nil {
+		return nil, err
+	}
+	e, err := cfg.Engine(c, plan)
+	if err != nil {
+		return nil, err
+	}
+	if err := days.note(cfg.Spec.Date); err != nil {
+		return nil, err
+	}
+	emission := &Emission{}
+	show := newProgress(cfg.Out, cfg.Terminal, int64(cfg.Spec.Count()), emission, e)
+
+	// The engine ends by its own context, so that it closes in good order: when all has landed, or when ctx ends.
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	var g errgroup.Group
+	g.Go(func() error { defer stop(); return e.Run(running) })
+	g.Go(func() error {
+		defer stop()
+		if err := Emit(running, c.client, cfg.Spec, c.schemaIDs, emission); err != nil {
+			return err
+		}
+		show.emitted()
+		return untilLanded(running, c, plan, e)
+	})
+	g.Go(func() error { show.run(running); return nil })
+	err = g.Wait()
+	show.end()
+	if err = endOf(ctx, err); err != nil {
+		return nil, err
+	}
+	return summarize(ctx, cfg, c, days, e, emission, time.Since(began))
+}
+
+// endOf tells what the end of the group means: ctx's error if that has ended, which is then all there is to say.
+func endOf(ctx context.Context, err error) error {
+	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
+		return ctx.Err()
+	}
+	return err
+}
+
+// untilLanded waits until the group has committed everything in every topic that the application reads, and nothing has moved for a
+// moment.
+func untilLanded(ctx context.Context, c *Cluster, plan *topology.Plan, e *engine.Engine) error {
+	const still = 3 // looks without a change
+	topics := inputTopics(plan)
+	processed, quiet := int64(-1), 0
+	for quiet < still {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(300 * time.Millisecond):
+		}
+		lag, err := c.Lag(ctx, plan.ApplicationID(), topics...)
+		if err != nil {
+			return fmt.Errorf("wait for the end: %w", err)
+		}
+		if now := e.Stats().Processed; lag > 0 || now != processed {
+			processed, quiet = now, 0
+			continue
+		}
+		quiet++
+	}
+	return nil
+}
+
+// inputTopics lists what the application reads: its sources, and of its internal topics those that it reads again.
+func inputTopics(p *topology.Plan) []string {
+	var topics []string
+	for _, sub := range p.Internal().Subtopologies {
+		topics = append(topics, sub.SourceTopics...)
+	}
+	return topics
+}
+
+// EmitDay emits the day and does nothing else.
+func EmitDay(ctx context.Context, cfg Config) (_ *Emission, err error) {
+	if err := cfg.Spec.Check(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	days, err := openDiary(cfg.Dir, cfg.Spec)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Connect(ctx, cfg.Dir, cfg.Brokers, cfg.Registry, cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := c.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := days.note(cfg.Spec.Date); err != nil {
+		return nil, err
+	}
+	e := &Emission{}
+	return e, Emit(ctx, c.client, cfg.Spec, c.schemaIDs, e)
+}
+
+// Serve runs one instance until ctx ends.
+func Serve(ctx context.Context, cfg Config) (err error) {
+	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+		return err
+	}
+	c, err := Connect(ctx, cfg.Dir, cfg.Brokers, cfg.Registry, cfg.Log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := c.Prepare(ctx); err != nil {
+		return err
+	}
+	plan, err := cfg.Plan(c)
+	if err != nil {
+		return err
+	}
+	e, err := cfg.Engine(c, plan)
+	if err != nil {
+		return err
+	}
+	return e.Run(ctx)
+}

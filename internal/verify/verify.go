@@ -1,0 +1,252 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tributary-io/tributary/lake"
+	"github.com/tributary-io/tributary/processors"
+)
+
+// Config says what is compared.
+type Config struct {
+	Table       string // place
+	Client      []kgo.Opt
+	Topic       string
+	DeadLetters string // topic; empty: none
+	// Progress is called now and then with the records read so far.
+	Progress func(records int64)
+}
+
+// Report is what came of it.
+type Report struct {
+	Records      int64 // committed records in the topic
+	Rows         int64 // in the table
+	Tombstones   int64 // records with a null value, which make no row
+	DeadLettered int64 // records that have a dead letter
+	// Faults by kind; each lists at most a few examples.
+	Missing, Doubled, Unexplained Fault
+}
+
+// Fault counts records of one kind of fault.
+type Fault struct {
+	Count    int64
+	Examples []Coordinates
+}
+
+// Coordinates name a record of the topic.
+type Coordinates struct {
+	Partition int32
+	Offset    int64
+}
+
+func (c Coordinates) String() string {
+	return fmt.Sprintf("partition %d offset %d", c.Partition, c.Offset)
+}
+
+const maxExamples = 5
+
+func (f *Fault) add(c Coordinates) {
+	f.Count++
+	if len(f.Examples) < maxExamples {
+		f.Examples = append(f.Examples, c)
+	}
+}
+
+// OK reports whether every record is accounted for, once.
+func (r *Report) OK() bool { return r.Missing.Count+r.Doubled.Count+r.Unexplained.Count == 0 }
+
+// Table compares a table with its topic. The application must have landed everything: records behind what it has read count as
+// missing.
+func Table(ctx context.Context, cfg Config) (*Report, error) {
+	r := &Report{}
+	landed, err := readTable(ctx, cfg.Table, r)
+	if err != nil {
+		return nil, err
+	}
+	dead, err := readDeadLetters(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	for rec, err := range committed(ctx, cfg.Client, cfg.Topic) {
+		if err != nil {
+			return nil, fmt.Errorf("read topic %s: %w", cfg.Topic, err)
+		}
+		r.account(rec, landed, dead)
+		if cfg.Progress != nil && r.Records%50_000 == 0 {
+			cfg.Progress(r.Records)
+		}
+	}
+	for p, offsets := range landed {
+		for offset := range offsets { // what is left was not in the topic
+			r.Unexplained.add(Coordinates{p, offset})
+		}
+	}
+	return r, nil
+}
+
+// offsets is a set of offsets by partition.
+type offsets map[int32]map[int64]struct{}
+
+// take removes an offset and reports whether it was there.
+func (o offsets) take(c Coordinates) bool {
+	if _, ok := o[c.Partition][c.Offset]; !ok {
+		return false
+	}
+	delete(o[c.Partition], c.Offset)
+	return true
+}
+
+// add reports whether the offset is new.
+func (o offsets) add(c Coordinates) bool {
+	set := o[c.Partition]
+	if set == nil {
+		set = map[int64]struct{}{}
+		o[c.Partition] = set
+	}
+	_, there := set[c.Offset]
+	set[c.Offset] = struct{}{}
+	return !there
+}
+
+func (r *Report) account(rec *kgo.Record, landed, dead offsets) {
+	r.Records++
+	c := Coordinates{rec.Partition, rec.Offset}
+	switch {
+	case landed.take(c):
+	case dead.take(c):
+		r.DeadLettered++
+	case rec.Value == nil:
+		r.Tombstones++
+	default:
+		r.Missing.add(c)
+	}
+}
+
+func readTable(ctx context.Context, place string, r *Report) (offsets, error) {
+	landed := offsets{}
+	for row, err := range lake.ReadRows(ctx, place) {
+		if err != nil {
+			return nil, err
+		}
+		partition, ok := row[lake.SourcePartition].(int32)
+		offset, ok2 := row[lake.SourceOffset].(int64)
+		if !ok || !ok2 {
+			return nil, fmt.Errorf("table %s has no columns %s and %s, which say where a row comes from: add lake.SourceColumns to its sink",
+				place, lake.SourcePartition, lake.SourceOffset)
+		}
+		r.Rows++
+		if c := (Coordinates{partition, offset}); !landed.add(c) {
+			r.Doubled.add(c)
+		}
+	}
+	return landed, nil
+}
+
+// readDeadLetters collects which records of the topic have a dead letter, by the headers of KIP-1034.
+func readDeadLetters(ctx context.Context, cfg Config) (offsets, error) {
+	dead := offsets{}
+	if cfg.DeadLetters == "" {
+		return dead, nil
+	}
+	for rec, err := range committed(ctx, cfg.Client, cfg.DeadLetters) {
+		if err != nil {
+			return nil, fmt.Errorf("read topic %s: %w", cfg.DeadLetters, err)
+		}
+		header := func(key string) string {
+			for _, h := range slices.Backward(rec.Headers) {
+				if h.Key == key {
+					return string(h.Value)
+				}
+			}
+			return ""
+		}
+		if header(processors.HeaderErrorTopic) != cfg.Topic {
+			continue
+		}
+		partition, err1 := strconv.ParseInt(header(processors.HeaderErrorPartition), 10, 32)
+		offset, err2 := strconv.ParseInt(header(processors.HeaderErrorOffset), 10, 64)
+		if err1 == nil && err2 == nil {
+			dead.add(Coordinates{int32(partition), offset})
+		}
+	}
+	return dead, nil
+}
+
+// committed yields the committed records of a topic, from its beginning to the end that it has now.
+func committed(ctx context.Context, opts []kgo.Opt, topic string) iter.Seq2[*kgo.Record, error] {
+	return func(yield func(*kgo.Record, error) bool) {
+		client, err := kgo.NewClient(append(slices.Clone(opts), kgo.ConsumeTopics(topic), kgo.KeepControlRecords(),
+			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer client.Close()
+		open, err := bounds(ctx, client, topic)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for len(open) > 0 {
+			fetches := client.PollFetches(ctx)
+			if errs := fetches.Errors(); len(errs) > 0 {
+				yield(nil, errs[0].Err)
+				return
+			}
+			for it := fetches.RecordIter(); !it.Done(); {
+				rec := it.Next()
+				end, ok := open[rec.Partition]
+				if !ok || rec.Offset >= end {
+					continue
+				}
+				if !rec.Attrs.IsControl() && !yield(rec, nil) {
+					return
+				}
+			}
+			closeFinished(fetches, open)
+		}
+	}
+}
+
+// closeFinished takes out the partitions whose last fetched record reaches their end. Where a transaction ends a partition, aborted or
+// not, that is its marker.
+func closeFinished(fetches kgo.Fetches, open map[int32]int64) {
+	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
+		if n := len(p.Records); n > 0 && p.Records[n-1].Offset+1 >= open[p.Partition] {
+			delete(open, p.Partition)
+		}
+	})
+}
+
+// bounds returns the end of each partition that is not empty.
+func bounds(ctx context.Context, client *kgo.Client, topic string) (map[int32]int64, error) {
+	admin := kadm.NewClient(client)
+	starts, err := admin.ListStartOffsets(ctx, topic)
+	if err == nil {
+		err = starts.Error()
+	}
+	if err != nil {
+		return nil, err
+	}
+	ends, err := admin.ListCommittedOffsets(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return nil, err
+	}
+	open := map[int32]int64{}
+	ends.Each(func(o kadm.ListedOffset) {
+		if s, ok := starts.Lookup(o.Topic, o.Partition); !ok || s.Offset < o.Offset {
+			open[o.Partition] = o.Offset
+		}
+	})
+	return open, nil
+}
