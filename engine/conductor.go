@@ -139,10 +139,10 @@ func (e *Engine) rebalance() error {
 		return nil
 	}
 	e.held = false
-	var revoked []*runner
-	for id, r := range e.runners {
+	var revoked []task.ID
+	for id := range e.runners {
 		if !target[id] {
-			revoked = append(revoked, r)
+			revoked = append(revoked, id)
 		}
 	}
 	if len(revoked) > 0 {
@@ -174,20 +174,38 @@ func (e *Engine) rebalance() error {
 	return nil
 }
 
-// giveUp commits and closes runners, and lets the others have their tasks.
-func (e *Engine) giveUp(revoked []*runner) error {
+// giveUp commits and closes tasks, and lets others have them. They process nothing more before that: what they did after their last
+// commit would be in the next one, without its offsets.
+func (e *Engine) giveUp(ids []task.ID) error {
+	e.gate.close()
+	for _, r := range e.runnersOf(ids) {
+		r.leaving = true
+	}
+	e.gate.open()
+	if err := e.landRevoked(e.runnersOf(ids)); err != nil {
+		return err
+	}
 	if err := e.commitNow(); err != nil {
 		return err
 	}
-	if err := e.landRevoked(revoked); err != nil {
+	if err := e.closeRunners(e.runnersOf(ids)); err != nil {
 		return err
 	}
-	if err := e.closeRunners(revoked); err != nil {
-		return err
-	}
-	e.members.release(revoked)
+	e.members.release(ids)
 	e.membership.Rejoin()
 	return nil
+}
+
+// runnersOf are the runners that the tasks have now: a failed commit makes new ones.
+func (e *Engine) runnersOf(ids []task.ID) []*runner {
+	var all []*runner
+	for _, id := range ids {
+		if r := e.runners[id]; r != nil {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b *runner) int { return compareIDs(a.spec.id, b.spec.id) })
+	return all
 }
 
 // closeRunners takes runners out of work and closes their stores. Those that are still being opened are closed when their opener is done.

@@ -331,12 +331,9 @@ func (e *Engine) landRevoked(revoked []*runner) error {
 	ctx, cancel := context.WithTimeout(e.life, e.cfg.session/2)
 	defer cancel()
 	err := e.landAll(ctx, ls)
-	stale := slices.ContainsFunc(ls, (*lander.Lander).Stale)
-	if err == nil && !stale {
-		err = e.commitNow() // shows in Kafka how far the tables are
-	} else {
+	if err != nil || slices.ContainsFunc(ls, (*lander.Lander).Stale) {
 		e.log.Warn("rows of tasks that move could not be landed in time: their new owner lands them", "error", err)
-		err = e.dropRows(ls)
+		err = e.dropRows()
 	}
 	for _, l := range ls {
 		l.Disown(parts...)
@@ -345,7 +342,7 @@ func (e *Engine) landRevoked(revoked []*runner) error {
 }
 
 // dropRows drops open batches because rows of a task that goes are in them.
-func (e *Engine) dropRows(ls []*lander.Lander) error {
+func (e *Engine) dropRows() error {
 	if e.life.Err() != nil {
 		return nil
 	}

@@ -43,12 +43,12 @@ func (m *members) lossCount() int {
 }
 
 // release says that tasks are closed, so that others may have them.
-func (m *members) release(closed []*runner) {
+func (m *members) release(closed []task.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range closed {
-		if !m.assigned[r.spec.id] {
-			delete(m.claimed, r.spec.id)
+	for _, id := range closed {
+		if !m.assigned[id] {
+			delete(m.claimed, id)
 		}
 	}
 }

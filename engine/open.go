@@ -169,11 +169,24 @@ func (e *Engine) open(ctx context.Context, r *runner, s *starts) (map[task.Topic
 	if err != nil {
 		return nil, err
 	}
+	if err := r.begin(positions, s); err != nil {
+		return nil, err
+	}
+	if err := r.task.Init(); err != nil {
+		return nil, err
+	}
+	return positions, nil
+}
+
+// begin sets where the task goes on, and what is known of its inputs.
+func (r *runner) begin(positions map[task.TopicPartition]int64, s *starts) error {
+	r.inMu.Lock()
+	defer r.inMu.Unlock()
 	for _, tp := range r.spec.inputs {
 		c := s.committed[tp]
 		r.task.RestoreProgress(c.meta.Progress)
 		if err := r.task.SetPosition(tp, positions[tp], c.meta.PartitionTime); err != nil {
-			return nil, err
+			return err
 		}
 		r.committed[tp] = c.offset
 		r.taken[tp], r.ends[tp] = positions[tp], s.stable[fetch.Partition(tp)]
@@ -182,10 +195,8 @@ func (e *Engine) open(ctx context.Context, r *runner, s *starts) (map[task.Topic
 		}
 	}
 	r.progress = maps.Clone(r.task.Progress())
-	if err := r.task.Init(); err != nil {
-		return nil, err
-	}
-	return positions, nil
+	r.done = r.task.Positions(r.done[:0])
+	return nil
 }
 
 // openStores opens the task's database. One that is damaged, or was made for other stores, is set aside: the changelogs have it all.

@@ -45,6 +45,7 @@ type runner struct {
 	// The conductor's own.
 	open      bool                          // processes
 	opening   bool                          // an opener has it
+	leaving   bool                          // is to be closed, and processes nothing more
 	cancel    func()                        // ends the opening
 	committed map[task.TopicPartition]int64 // the offset last committed, or begun from
 	progress  map[string]int64              // of the operators, as last committed
@@ -198,11 +199,11 @@ func (r *runner) moved() []task.Position {
 func (r *runner) shut() error {
 	r.inMu.Lock()
 	r.closed, r.inbox = true, nil
-	r.inMu.Unlock()
-	r.open = false
 	if r.cancel != nil {
 		r.cancel()
 	}
+	r.inMu.Unlock()
+	r.open = false
 	if r.timer != nil {
 		r.timer.Stop()
 	}

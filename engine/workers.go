@@ -141,7 +141,7 @@ func (e *Engine) work(ctx context.Context) {
 func (e *Engine) slice(r *runner) (more bool) {
 	e.gate.enter()
 	defer e.gate.leave()
-	if !r.open || r.closed || e.fatal.Load() != nil || e.broken.Load() != nil {
+	if !r.open || r.leaving || r.closed || e.fatal.Load() != nil || e.broken.Load() != nil {
 		return false
 	}
 	more, err := e.runSlice(r)
