@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Open opens the store at a place: the path of a folder (made if missing), or file:///path. Other schemes, if this build has
-// them, are listed in the error of one that it doesn't have.
+// Open opens the store at a place: the path of a folder (made if missing), file:///path, or an URL of a registered scheme (see
+// Register), such as s3://bucket/folder where package s3store is linked in.
 func Open(ctx context.Context, place string) (Store, error) {
 	scheme, _, found := strings.Cut(place, "://")
 	if !found || len(scheme) < 2 {
@@ -23,21 +23,10 @@ func Open(ctx context.Context, place string) (Store, error) {
 	if u.Scheme == "file" {
 		return openFile(u)
 	}
-	if open := schemes[u.Scheme]; open != nil {
+	if open := opener(u.Scheme); open != nil {
 		return open(ctx, u)
 	}
-	return nil, fmt.Errorf("open object store %q: the scheme %q is not supported in this build, which has folders and %s", place, u.Scheme, schemeNames())
-}
-
-// schemes holds the stores reached by URL, other than files.
-var schemes = map[string]func(context.Context, *url.URL) (Store, error){}
-
-func schemeNames() string {
-	names := "file://"
-	for s := range schemes {
-		names += ", " + s + "://"
-	}
-	return names
+	return nil, fmt.Errorf("open object store %q: the scheme %q is not supported in this build, which has folders (%s)", place, u.Scheme, schemeNames())
 }
 
 func openFile(u *url.URL) (Store, error) {
