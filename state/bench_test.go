@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -84,6 +85,32 @@ func benchApply(b *testing.B, db *state.DB) (records int) {
 	}
 	must(b, gen.Apply([]int64{1}, nil))
 	return records
+}
+
+// BenchmarkRestore restores a key-value store from a changelog of which each key has one record.
+func BenchmarkRestore(b *testing.B) {
+	for _, bulk := range []bool{false, true} {
+		b.Run(fmt.Sprintf("bulk %v", bulk), func(b *testing.B) {
+			db := benchOpen(b, "pebble", []state.Spec{{Name: "st", Kind: state.TimestampedKeyValue, Logged: true}}, state.EveryWrite)
+			defer db.Close()
+			if bulk {
+				must(b, db.BeginRestore("st"))
+			}
+			const batch = 5000
+			records := make([]state.RestoreRecord, batch)
+			n := uint64(0)
+			for b.Loop() {
+				for i := range records {
+					n++
+					records[i].Key = binary.BigEndian.AppendUint64(records[i].Key[:0], n*0x9e3779b97f4a7c15)
+					records[i].Value = binary.BigEndian.AppendUint64(records[i].Value[:0], n)
+				}
+				must(b, db.Restore("st", records, int64(n)))
+			}
+			must(b, db.EndRestore("st"))
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "records/s")
+		})
+	}
 }
 
 // BenchmarkTyped counts per key through the typed facade.

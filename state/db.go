@@ -32,6 +32,7 @@ type DB struct {
 	taskMeta []byte
 	metaMu   sync.Mutex // guards taskMeta
 
+	bulkBytes   int64
 	openCursors atomic.Int64
 	views       sync.RWMutex // held for reading by views, for writing to close
 	closed      bool
@@ -82,7 +83,7 @@ func newDB(specs []Spec, opt Options) (*DB, error) {
 	if opt.Log == nil {
 		opt.Log = slog.Default()
 	}
-	db := &DB{opt: opt, byName: map[string]*store{}, ctx: &Context{}}
+	db := &DB{opt: opt, byName: map[string]*store{}, ctx: &Context{}, bulkBytes: defaultBulkBytes}
 	db.gen.db = db
 	var errs []error
 	for i := range specs {

@@ -393,3 +393,51 @@ func TestLogHeadersAreThoseOfTheRecord(t *testing.T) {
 		})
 	}
 }
+
+func TestBulkRestore(t *testing.T) {
+	dir := t.TempDir()
+	leftover := filepath.Join(dir, "restore-1.sst")
+	must(t, os.WriteFile(leftover, []byte("a crash left this"), 0o644))
+	db := openPebble(t, dir, []state.Spec{kvSpec("a"), kvSpec("b")}, state.Options{})
+	if _, err := os.Stat(leftover); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the leftover is still there: %v", err)
+	}
+	s, err := db.KeyValueBytes("a")
+	must(t, err)
+	must(t, s.Put([]byte("k"), []byte("v"), 0))
+	if err := db.BeginRestore("a"); err == nil || !strings.Contains(err.Error(), "uncommitted") {
+		t.Errorf("bulk restore over uncommitted writes: %v", err)
+	}
+	must(t, db.Drop())
+	must(t, db.BeginRestore("a"))
+	must(t, db.Restore("a", []state.RestoreRecord{{Key: []byte("k"), Value: []byte("1")}, {Key: []byte("l"), Value: []byte("2")}}, 2))
+	must(t, db.Restore("a", []state.RestoreRecord{{Key: []byte("k")}}, 3))
+	must(t, db.Restore("b", []state.RestoreRecord{{Key: []byte("k"), Value: []byte("b")}}, 1)) // another store goes on as usual
+	if _, ok := db.Offset("a"); ok {
+		t.Error("an offset before anything is written")
+	}
+	if _, err := db.Seal(); err == nil || !strings.Contains(err.Error(), "EndRestore") {
+		t.Errorf("seal during a restore: %v", err)
+	}
+	must(t, db.EndRestore("a"))
+	must(t, db.EndRestore("a"))
+	must(t, db.Close())
+
+	db = openPebble(t, dir, []state.Spec{kvSpec("a"), kvSpec("b")}, state.Options{})
+	if next, ok := db.Offset("a"); next != 3 || !ok {
+		t.Errorf("offset %d %v", next, ok)
+	}
+	s, err = db.KeyValueBytes("a")
+	must(t, err)
+	if _, _, ok, err := s.Get([]byte("k"), nil); ok || err != nil {
+		t.Errorf("what was deleted is there: %v %v", ok, err)
+	}
+	if v, _, ok, err := s.Get([]byte("l"), nil); string(v) != "2" || !ok || err != nil {
+		t.Errorf("restored: %q %v %v", v, ok, err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "restore-*"))
+	must(t, err)
+	if len(files) > 0 {
+		t.Errorf("left behind: %v", files)
+	}
+}

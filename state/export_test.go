@@ -9,6 +9,9 @@ import (
 // UseMemFS makes the databases opened with r live in memory, so that tests that open many of them don't wait for the disk.
 func (r *Resources) UseMemFS() { r.fs = vfs.NewMem() }
 
+// SetBulkBytes sets how much a bulk restore gathers.
+func (db *DB) SetBulkBytes(n int64) { db.bulkBytes = n }
+
 // UseFS makes the databases opened with r live in fs.
 func (r *Resources) UseFS(fs vfs.FS) { r.fs = fs }
 

@@ -28,6 +28,9 @@ func (db *DB) Seal() (*Generation, error) {
 		return nil, ErrSealed
 	}
 	for _, s := range db.stores {
+		if s.bulk {
+			return nil, fmt.Errorf("store %q is still being restored: EndRestore has not been called", s.spec.Name)
+		}
 		if err := s.impl.seal(); err != nil {
 			return nil, fmt.Errorf("store %q: %w", s.spec.Name, err)
 		}
@@ -284,7 +287,7 @@ func (db *DB) Drop() error {
 		if !s.open.empty() {
 			s.discardOpen()
 		}
-		s.cur = s.baseMeta
+		s.cur, s.bulk = s.baseMeta, false
 	}
 	db.pending.Store(false)
 	for _, s := range db.stores {

@@ -24,18 +24,19 @@ type model interface {
 }
 
 type modelRun struct {
-	t      *rapid.T
-	spec   state.Spec
-	opt    state.Options
-	dir    string // of Pebble; empty: in memory
-	res    *state.Resources
-	db     *state.DB
-	ctx    state.Context
-	gen    *state.Generation
-	empty  func() model
-	open   model
-	sealed model
-	base   model
+	t        *rapid.T
+	spec     state.Spec
+	opt      state.Options
+	dir      string // of Pebble; empty: in memory
+	res      *state.Resources
+	db       *state.DB
+	ctx      state.Context
+	gen      *state.Generation
+	empty    func() model
+	rebuilds int
+	open     model
+	sealed   model
+	base     model
 
 	sealedLog []state.RestoreRecord
 	log       []state.RestoreRecord // what has been committed
@@ -186,11 +187,25 @@ func (r *modelRun) reopen(t *rapid.T) {
 	r.open.check(t, r.db)
 }
 
-// rebuild restores another database from the changelog.
+// rebuild restores another database from the changelog, on disk in bulk.
 func (r *modelRun) rebuild(t *rapid.T) {
-	db, err := state.OpenMemory([]state.Spec{r.spec}, r.opt)
+	var db *state.DB
+	var err error
+	if r.dir == "" {
+		db, err = state.OpenMemory([]state.Spec{r.spec}, r.opt)
+	} else {
+		r.rebuilds++
+		db, err = state.OpenPebble(fmt.Sprint(r.dir, "-rebuilt-", r.rebuilds), []state.Spec{r.spec}, r.res, r.opt)
+	}
 	r.must(err)
+	db.SetBulkBytes(int64(rapid.IntRange(1, 2000).Draw(t, "bulk")))
+	r.must(db.BeginRestore("st"))
 	r.restoreAll(t, db)
+	r.base.check(t, db)
+	r.must(db.EndRestore("st"))
+	if next, _ := db.Offset("st"); next != int64(len(r.log)) {
+		t.Fatalf("restored up to %d of %d", next, len(r.log))
+	}
 	for range 3 {
 		r.base.check(t, db)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // ErrCorruption marks errors of a database whose files are damaged. What to do: set the directory aside, open an empty one and
@@ -21,9 +22,11 @@ var ErrLocked = errors.New("state: database is in use")
 
 // pebbleBase is a task's Pebble database.
 type pebbleBase struct {
-	db  *pebble.DB
-	res *Resources
-	dir string
+	db      *pebble.DB
+	res     *Resources
+	dir     string
+	fs      vfs.FS
+	options *pebble.Options
 }
 
 func openPebbleBase(dir string, res *Resources, log *slog.Logger) (*pebbleBase, error) {
@@ -31,12 +34,17 @@ func openPebbleBase(dir string, res *Resources, log *slog.Logger) (*pebbleBase, 
 	if err != nil {
 		return nil, err
 	}
-	db, err := pebble.Open(dir, pebbleOptions(res, memtable, log))
+	options := pebbleOptions(res, memtable, log)
+	db, err := pebble.Open(dir, options)
 	if err != nil {
 		res.release()
 		return nil, openError(dir, err)
 	}
-	return &pebbleBase{db: db, res: res, dir: dir}, nil
+	b := &pebbleBase{db: db, res: res, dir: dir, fs: res.fs, options: options}
+	if err := b.removeLeftovers(); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
 }
 
 func pebbleOptions(res *Resources, memtable int64, log *slog.Logger) *pebble.Options {

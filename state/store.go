@@ -32,6 +32,7 @@ type store struct {
 
 	impl      kindOps // the task's
 	restoring bool
+	bulk      bool // between BeginRestore and EndRestore
 	sortBuf   []uint32
 }
 
@@ -134,7 +135,7 @@ type access struct {
 	row        []byte // scratch: row keys
 	row2       []byte
 	val        []byte
-	low, high  []byte
+	low        []byte
 	headBuffer [8]byte
 }
 
