@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -123,6 +124,9 @@ func TestKill(t *testing.T) {
 			t.Fatalf("round %d: the writer did not start: %v", round, err)
 		}
 		time.Sleep(time.Duration(20+rand.IntN(150)) * time.Millisecond)
+		if _, err := state.OpenPebble(dir, crashSpecs, res, state.Options{Log: quiet}); !errors.Is(err, state.ErrLocked) {
+			t.Errorf("opened while another process has it: %v", err)
+		}
 		must(t, cmd.Process.Kill())
 		if err := cmd.Wait(); err == nil {
 			t.Fatal("the writer ended by itself")

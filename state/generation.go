@@ -42,7 +42,7 @@ func (db *DB) Seal() (*Generation, error) {
 		}
 		next := s.takeSpare()
 		s.sealed.Store(s.open)
-		s.open = next
+		s.open, s.recent = next, s.open
 	}
 	db.pending.Store(true)
 	return &db.gen, nil
@@ -287,7 +287,7 @@ func (db *DB) Drop() error {
 		if !s.open.empty() {
 			s.discardOpen()
 		}
-		s.cur, s.bulk = s.baseMeta, false
+		s.cur, s.bulk, s.recent = s.baseMeta, false, nil
 	}
 	db.pending.Store(false)
 	for _, s := range db.stores {

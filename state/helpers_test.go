@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// Enough for a normal run; -rapid.checks=1000 looks harder.
-	for name, value := range map[string]string{"rapid.checks": "30", "rapid.shrinktime": "5s"} {
+	for name, value := range map[string]string{"rapid.checks": "20", "rapid.shrinktime": "5s"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}

@@ -192,6 +192,7 @@ func (m *versionedModel) checkHistory(t *rapid.T, s state.VersionedBytes, key st
 func TestVersionedModel(t *testing.T) {
 	for name, spec := range map[string]state.Spec{
 		"short segments": {Kind: state.Versioned, HistoryMs: 20, SegmentIntervalMs: 5},
+		"many segments":  {Kind: state.Versioned, HistoryMs: 50, SegmentIntervalMs: 1},
 		"one segment":    {Kind: state.Versioned, HistoryMs: 40},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -172,6 +172,7 @@ func TestWindowModel(t *testing.T) {
 		"in memory":         {Kind: state.TimestampedWindow, RetentionMs: 20, SegmentIntervalMs: 7, InMemory: true},
 		"duplicates":        {Kind: state.Window, RetentionMs: 20, SegmentIntervalMs: 7, RetainDuplicates: true},
 		"duplicates memory": {Kind: state.Window, RetentionMs: 20, SegmentIntervalMs: 7, RetainDuplicates: true, InMemory: true},
+		"many segments":     {Kind: state.Window, RetentionMs: 50, SegmentIntervalMs: 1},
 		"long retention":    {Kind: state.Window, RetentionMs: 1 << 62},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func (db *DB) Restore(name string, records []RestoreRecord, next int64) error {
 var errUncommitted = errors.New("there are uncommitted writes")
 
 func (s *store) restoreAll(records []RestoreRecord, next int64) error {
-	s.restoring = true
+	s.restoring, s.recent = true, nil
 	defer func() { s.restoring = false }()
 	for i := range records {
 		if err := s.impl.restore(&records[i]); err != nil {
@@ -49,6 +49,7 @@ func (s *store) restoreAll(records []RestoreRecord, next int64) error {
 
 // flushRestored makes restored records and their offset part of the base.
 func (s *store) flushRestored() error {
+	s.recent = nil
 	var err error
 	if s.bulk {
 		err = s.ingest()

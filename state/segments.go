@@ -67,13 +67,43 @@ func (sc *segmentScan) next() bool {
 		if sc.c.err() != nil || sc.c.closed || sc.seg == sc.last {
 			return false
 		}
-		if sc.reverse {
-			sc.seg--
-		} else {
-			sc.seg++
+		if !sc.advance() {
+			return false
 		}
-		sc.open()
 	}
+}
+
+// farSegments is from how many segments left on the scan looks for the next one that has rows, instead of trying each.
+const farSegments = 8
+
+// advance opens the next segment.
+func (sc *segmentScan) advance() bool {
+	step, left := int64(1), sc.last-sc.seg
+	if sc.reverse {
+		step, left = -1, -left
+	}
+	sc.seg += step
+	if left > farSegments && !sc.jump() {
+		return false
+	}
+	sc.open()
+	return true
+}
+
+// jump goes to the first segment from sc.seg to sc.last that has rows of any key.
+func (sc *segmentScan) jump() bool {
+	from, to := sc.seg, sc.last
+	if sc.reverse {
+		from, to = to, from
+	}
+	sc.low = appendOrdered(appendPrefix(sc.low[:0], sc.s.id, sc.class), from)
+	sc.high = appendOrdered(appendPrefix(sc.high[:0], sc.s.id, sc.class), to+1)
+	sc.c.reset(sc.low, sc.high, sc.reverse, false)
+	if !sc.c.next() {
+		return false
+	}
+	sc.seg = ordered(sc.c.key()[prefixLen:])
+	return true
 }
 
 func (sc *segmentScan) open() {

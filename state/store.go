@@ -23,6 +23,9 @@ type store struct {
 	open   *overlay
 	sealed atomic.Pointer[overlay]
 	spare  *overlay // a former generation's, to be used again
+	// recent is the last generation sealed. Once it is applied the base says the same, at a higher price, so gets go on looking
+	// there first. It is the task's: views don't look at it.
+	recent *overlay
 
 	cur        storeMeta // of the open generation
 	sealedMeta storeMeta
@@ -114,8 +117,8 @@ func (s *store) get(row, dst []byte, committed bool) ([]byte, bool, error) {
 		if val, found := s.open.get(row); found {
 			return append(dst, val...), val != nil, nil
 		}
-		if o := s.sealed.Load(); o != nil {
-			if val, found := o.get(row); found {
+		if s.recent != nil {
+			if val, found := s.recent.get(row); found {
 				return append(dst, val...), val != nil, nil
 			}
 		}
