@@ -35,6 +35,9 @@ type options struct {
 // SchemaSource gives the schemas that producers have written with, by their registry ids. See avrorows.Source.
 type SchemaSource = avrorows.Source
 
+// SchemaSourceFunc makes a SchemaSource of a function, such as one that asks a registry's client.
+type SchemaSourceFunc = avrorows.SourceFunc
+
 // WriterSchema is a schema as a registry holds it.
 type WriterSchema = avrorows.Text
 

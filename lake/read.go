@@ -27,7 +27,7 @@ type Row = map[string]any
 // is for tests, tools and examples: tables with deletion vectors or column mapping, which this package never writes, are refused.
 func ReadRows(ctx context.Context, place string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		store, err := object.Open(ctx, place)
+		store, err := openToRead(ctx, place)
 		if err != nil {
 			yield(nil, err)
 			return

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tributary-io/tributary/lake/delta"
@@ -56,16 +58,29 @@ type CommitInfo struct {
 	Removed   int
 	Bytes     int64 // of the added files
 	Metadata  bool  // the commit changed metadata
-	Sources   json.RawMessage
+	// SourceOffsets tells from where to where the sources moved, such as "orders-0:17-42" (42 being the next to read); empty for
+	// commits of others. Sources has it in full, as JSON.
+	SourceOffsets string
+	Sources       json.RawMessage
 }
 
 // Show reads a table's newest version for people. At most history commits are listed, newest first.
 func Show(ctx context.Context, place string, history int) (*TableInfo, error) {
-	store, err := object.Open(ctx, place)
+	store, err := openToRead(ctx, place)
 	if err != nil {
 		return nil, err
 	}
 	return showStore(ctx, store, place, history)
+}
+
+// openToRead opens the store at a place without making a folder there.
+func openToRead(ctx context.Context, place string) (object.Store, error) {
+	if !strings.Contains(place, "://") {
+		if _, err := os.Stat(place); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNoTable, err)
+		}
+	}
+	return object.Open(ctx, place)
 }
 
 func showStore(ctx context.Context, store object.Store, place string, history int) (*TableInfo, error) {
@@ -126,6 +141,7 @@ func (i *TableInfo) history(ctx context.Context, t *delta.Table, limit int) erro
 		c := CommitInfo{Version: e.Version, Time: e.Modified, Added: e.Adds, Removed: e.Removes, Bytes: e.AddBytes, Metadata: e.Metadata}
 		if e.Info != nil {
 			c.Operation, c.Engine, c.Rows, c.Sources = e.Info.Operation, e.Info.EngineInfo, e.Info.OperationMetrics["numOutputRows"], e.Info.Extra["tributary"]
+			c.SourceOffsets = e.Info.OperationMetrics["sourceOffsets"]
 			if e.Info.Timestamp > 0 {
 				c.Time = time.UnixMilli(e.Info.Timestamp)
 			}

@@ -333,8 +333,18 @@ func TestShow(t *testing.T) {
 	if s := string(info.History[0].Sources); !strings.Contains(s, `"from":-1,"to":2`) || !strings.Contains(s, `"distinctEstimates":{"id":2}`) {
 		t.Errorf("sources are %s", s)
 	}
-	if _, err := Show(ctx, t.TempDir(), 1); !errors.Is(err, ErrNoTable) {
-		t.Errorf("an empty folder: %v", err)
+	for _, place := range []string{t.TempDir(), t.TempDir() + "/nowhere"} {
+		if _, err := Show(ctx, place, 1); !errors.Is(err, ErrNoTable) {
+			t.Errorf("a folder without a table: %v", err)
+		}
+		for _, err := range ReadRows(ctx, place) {
+			if !errors.Is(err, ErrNoTable) {
+				t.Errorf("a folder without a table: %v", err)
+			}
+		}
+	}
+	if m := info.History[0].SourceOffsets; m != "orders-0:0-2" {
+		t.Errorf("the history says %q", m)
 	}
 }
 

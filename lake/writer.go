@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,12 +29,10 @@ type writer struct {
 
 	commits int64 // of this writer: the epoch in the commits' records
 
-	mu   sync.Mutex
-	free []*columns.Builder // emptied builders, whose memory the next batches use
+	// free holds emptied builders, whose memory the next batches use. The garbage collector takes those of an idle sink: a
+	// process may have hundreds.
+	free sync.Pool
 }
-
-// maxFree is how many emptied builders are kept: while one batch is committed another is filled.
-const maxFree = 2
 
 // txnRetention is the table property after which readers of the log may drop progress that nobody has renewed.
 const txnRetention = "delta.setTransactionRetentionDuration"
@@ -122,11 +121,7 @@ func (w *writer) Progress(ctx context.Context, parts []sink.Partition) (map[sink
 
 // NewBatch implements sink.Writer.
 func (w *writer) NewBatch() sink.Batch {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if n := len(w.free); n > 0 {
-		b := w.free[n-1]
-		w.free = w.free[:n-1]
+	if b, ok := w.free.Get().(*columns.Builder); ok {
 		return &batch{w: w, b: b}
 	}
 	return &batch{w: w, b: columns.NewBuilder(w.sink.layout.schema)}
@@ -135,11 +130,7 @@ func (w *writer) NewBatch() sink.Batch {
 // recycle keeps the memory of a finished batch.
 func (w *writer) recycle(b *columns.Builder) {
 	b.Reset()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.free) < maxFree {
-		w.free = append(w.free, b)
-	}
+	w.free.Put(b)
 }
 
 // Commit implements sink.Writer.
@@ -198,9 +189,17 @@ func (w *writer) due(moves []sink.Move) (out []delta.Move, advances bool) {
 	return out, advances
 }
 
-// metrics are the counts in the commit's record, beside the usual ones.
+// metrics are what the commit's record counts beside rows, files and bytes. "sourceOffsets" is for people who look at the table's
+// history: from (inclusive) and to (exclusive) of each partition.
 func (b *batch) metrics(moves []sink.Move) map[string]string {
-	m := map[string]string{"numSourcePartitions": strconv.Itoa(len(moves))}
+	var offsets strings.Builder
+	for i, m := range moves {
+		if i > 0 {
+			offsets.WriteByte(' ')
+		}
+		fmt.Fprintf(&offsets, "%s:%d-%d", m.Partition, max(m.From, 0), m.To)
+	}
+	m := map[string]string{"sourceOffsets": offsets.String()}
 	if b.tombstones > 0 {
 		m["numSkippedTombstones"] = strconv.FormatInt(b.tombstones, 10)
 	}

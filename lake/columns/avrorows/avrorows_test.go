@@ -310,6 +310,21 @@ func TestFraming(t *testing.T) {
 	}
 }
 
+func TestRootThatIsNoRecord(t *testing.T) {
+	d, errs := Declare(Text{Schema: `["null",{"type":"array","items":"long"}]`}, Options{Name: "numbers"})
+	if errs != nil {
+		t.Fatal(errors.Join(errs...))
+	}
+	p, err := d.Plan(Text{Schema: `{"type":"array","items":"int"}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := decode(d, p, []byte{4, 2, 4, 0})
+	if diff := cmp.Diff(map[string]any{"numbers": []any{int64(1), int64(2)}}, row); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
 const flatSchema = `{"type":"record","name":"Order","fields":[
  {"name":"event_id","type":"string"},{"name":"order_id","type":"string"},{"name":"customer_id","type":"string"},
  {"name":"status","type":{"type":"enum","name":"S","symbols":["placed","shipped","delivered","returned"]}},

@@ -19,6 +19,12 @@ type Source interface {
 	SchemaByID(id int) (Text, error)
 }
 
+// SourceFunc makes a Source of a function.
+type SourceFunc func(id int) (Text, error)
+
+// SchemaByID implements Source.
+func (f SourceFunc) SchemaByID(id int) (Text, error) { return f(id) }
+
 // GUIDSource is a Source that also knows the GUIDs that newer Confluent clients put into headers.
 type GUIDSource interface {
 	Source
