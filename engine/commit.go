@@ -85,7 +85,6 @@ func (e *Engine) finish(m offsets.Member, w *commitWork, began time.Time) error 
 	for _, r := range w.runners {
 		e.queue.wake(r)
 	}
-	e.purge()
 	return nil
 }
 

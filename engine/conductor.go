@@ -79,6 +79,7 @@ func (e *Engine) conduct(ctx context.Context) error {
 			if err := e.commitCycle(); err != nil {
 				return err
 			}
+			e.purge()
 		case <-e.mail.ready:
 			for _, mail := range e.mail.take() {
 				if err := e.handle(mail); err != nil {
