@@ -52,42 +52,34 @@ func (p *Plan) describeGlobal(b *strings.Builder, s *Subtopology) {
 // that is how Kafka Streams comes to its text.
 type describer struct {
 	size              map[*Node]int
-	parents, children map[*Node][]*Node
+	parents, children map[*Node]*javaTree
 }
 
 func newDescriber(s *Subtopology) *describer {
 	d := &describer{
-		size: make(map[*Node]int, len(s.Nodes)), parents: make(map[*Node][]*Node, len(s.Nodes)), children: make(map[*Node][]*Node, len(s.Nodes)),
+		size: make(map[*Node]int, len(s.Nodes)), parents: make(map[*Node]*javaTree), children: make(map[*Node]*javaTree),
 	}
 	byName := make(map[string]*Node, len(s.Nodes))
 	names := make([]string, len(s.Nodes))
 	for i, n := range s.Nodes {
 		d.size[n], byName[n.Name], names[i] = 1, n, n.Name
+		d.parents[n], d.children[n] = &javaTree{compare: d.compare}, &javaTree{compare: d.compare}
 	}
 	for _, name := range hashOrder(names) {
 		n := byName[name]
 		for _, p := range n.Parents {
-			d.parents[n] = d.insert(d.parents[n], p)
-			d.children[p] = d.insert(d.children[p], n)
+			d.parents[n].add(p)
+			d.children[p].add(n)
 			d.grow(p, d.size[n])
 		}
 	}
 	return d
 }
 
-// insert puts a node where it belongs by the sizes known so far; what is in the list stays as it is.
-func (d *describer) insert(list []*Node, n *Node) []*Node {
-	at, found := slices.BinarySearchFunc(list, n, d.compare)
-	if found {
-		return list
-	}
-	return slices.Insert(list, at, n)
-}
-
 // grow adds to the size of a node and of all that were found above it. A node that is reached on two ways counts twice.
 func (d *describer) grow(n *Node, by int) {
 	d.size[n] += by
-	for _, p := range d.parents[n] {
+	for _, p := range d.parents[n].list() {
 		d.grow(p, by)
 	}
 }
@@ -120,10 +112,10 @@ func (d *describer) node(b *strings.Builder, p *Plan, n *Node) {
 		b.WriteString("Sink: " + n.Name + " (table: " + n.Lake.Sink.String() + ")")
 	}
 	if n.Kind == SourceNode || n.Kind == ProcessorNode {
-		b.WriteString("\n      --> " + names(d.children[n]))
+		b.WriteString("\n      --> " + names(d.children[n].list()))
 	}
 	if n.Kind != SourceNode {
-		b.WriteString("\n      <-- " + names(d.parents[n]))
+		b.WriteString("\n      <-- " + names(d.parents[n].list()))
 	}
 }
 
