@@ -3,6 +3,7 @@ package task
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tributary-io/tributary/processors"
@@ -16,8 +17,7 @@ func (t *Task) Add(tp TopicPartition, records []processors.RawRecord, position i
 		return fmt.Errorf("task %s: internal: %s is not an input", t.cfg.ID, tp)
 	}
 	if q.n == 0 && len(records) > 0 {
-		t.seq++
-		q.seq = t.seq
+		t.waiting = append(t.waiting, q)
 	}
 	for i := range records {
 		q.push(records[i])
@@ -39,6 +39,8 @@ func (t *Task) SetPosition(tp TopicPartition, offset, partitionTime int64) error
 	for q.n > 0 {
 		q.pop()
 	}
+	t.ready.remove(q)
+	t.waiting = slices.DeleteFunc(t.waiting, func(w *queue) bool { return w == q })
 	q.position, q.partitionTime = offset, partitionTime
 	t.streamTime = max(t.streamTime, partitionTime)
 	return nil
@@ -85,15 +87,20 @@ func (t *Task) Process() (bool, error) {
 		return false, err
 	}
 	raw := q.front()
-	t.seq++
-	q.seq = t.seq // a queue that still has records goes behind others with the same time
+	t.ready.poll()
 	t.streamTime = max(t.streamTime, q.timestamp)
 	t.setContext(raw, q.timestamp)
-	if err := q.process(); err != nil {
+	err = q.process()
+	if err == nil {
+		q.partitionTime = max(q.partitionTime, q.timestamp)
+		q.pop()
+	}
+	if q.n > 0 { // behind others with the same time
+		t.waiting = append(t.waiting, q)
+	}
+	if err != nil {
 		return false, t.located(q.node.spec.Name, err)
 	}
-	q.partitionTime = max(q.partitionTime, q.timestamp)
-	q.pop()
 	t.dirty = true
 	t.processed.Add(1)
 	return true, nil
@@ -113,21 +120,22 @@ func (t *Task) setContext(raw *processors.RawRecord, timestamp int64) {
 
 // choose returns the queue whose head comes next, nil if none is ready.
 func (t *Task) choose() (*queue, error) {
-	var best *queue
-	empty := false
-	for _, q := range t.queues {
+	for len(t.waiting) > 0 {
+		q := t.waiting[0]
 		if err := t.load(q); err != nil {
 			return nil, err
 		}
-		if !q.loaded {
-			empty = true
-			continue
-		}
-		if best == nil || q.timestamp < best.timestamp || q.timestamp == best.timestamp && q.seq < best.seq {
-			best = q
+		t.waiting = slices.Delete(t.waiting, 0, 1)
+		if q.loaded {
+			t.ready.offer(q)
 		}
 	}
-	if best == nil || !empty {
+	if len(t.ready) == 0 {
+		clear(t.idleSince)
+		return nil, nil
+	}
+	best, empty := t.ready[0], len(t.ready) < len(t.queues)
+	if !empty {
 		if len(t.idleSince) > 0 {
 			clear(t.idleSince)
 		}

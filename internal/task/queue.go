@@ -17,8 +17,7 @@ type queue struct {
 	bytes int
 
 	loaded    bool
-	timestamp int64  // event time of the head, if loaded
-	seq       uint64 // of two heads with the same time the one of the smaller seq goes first
+	timestamp int64 // event time of the head, if loaded
 
 	partitionTime int64
 	position      int64 // the next offset to fetch, as the host last said; -1: unknown

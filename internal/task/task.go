@@ -93,7 +93,8 @@ type Task struct {
 	byTP   map[TopicPartition]*queue
 
 	streamTime int64
-	seq        uint64
+	ready      timeHeap // queues whose head is deserialized
+	waiting    []*queue // queues that came to have a new head, in that order
 	schedules  schedules
 	progress   map[string]int64
 

@@ -16,7 +16,9 @@ import (
 )
 
 // textSource is a source of text records whose value is their event time; "bad" can't be decoded, "boom" panics downstream.
-type textSource struct{ next processors.Next[string, string] }
+type textSource struct {
+	next processors.Next[string, string]
+}
 
 func (s textSource) NewHead(string) processors.Head { return &textHead{next: s.next} }
 
