@@ -2,6 +2,7 @@ package lake
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -73,6 +74,15 @@ func TestColumnsAreAddedAtAnyDepth(t *testing.T) {
 		`{"by":[["k",{"email":"post","name":"d"}]],"id":"2","items":[{"email":"mail","name":"c"}],"total":5.0},{"by":null,"id":"3","items":null,"total":null}]`
 	if string(text) != want {
 		t.Errorf("DuckDB reads\n%s, want\n%s", text, want)
+	}
+	for _, row := range allRows(t, store) {
+		if row["id"] != "1" {
+			continue
+		}
+		old := Row{"id": "1", "items": []any{map[string]any{"name": "a", "email": nil}}, "by": map[string]any{"k": map[string]any{"name": "b", "email": nil}}, "total": nil}
+		if diff := cmp.Diff(old, row); diff != "" {
+			t.Errorf("our own reader: %s", diff)
+		}
 	}
 	if d.Comment("id") != "new" || d.Field("id", "ods.pii") != true {
 		t.Errorf("metadata of id: %s", d.Schema)
@@ -217,6 +227,49 @@ func TestUnknownFeaturesAreRefused(t *testing.T) {
 	}
 	_, err := tryOpen[string, orderV1](Delta("mem", Store(store)), testEnv())
 	wantRefused(t, err, "sparkles")
+}
+
+// TestConstraintsOfTheTable lands in a table with NOT NULL columns, append-only, with in-commit timestamps.
+func TestConstraintsOfTheTable(t *testing.T) {
+	r := readers.Open(t)
+	type row struct {
+		ID  *string `lake:"id,notnull"`
+		Sub struct {
+			X *int64 `lake:"x,notnull"`
+		} `json:"sub"`
+		L []string `lake:"l"`
+	}
+	dir, store := localStore(t)
+	w := openSink[string, row](t, Delta(dir, Properties(map[string]string{"delta.appendOnly": "true", "delta.enableInCommitTimestamps": "true"})))
+	good := row{ID: p("a")}
+	good.Sub.X = p(int64(1))
+	noX := row{ID: p("b")}
+	b := w.NewBatch()
+	defer b.Release()
+	for _, c := range []struct {
+		row   *row
+		field string
+	}{{&good, ""}, {&row{}, "id"}, {&noX, "sub.x"}, {&good, ""}} {
+		err := b.Append(nil, c.row, meta(0))
+		var re *sink.RowError
+		if c.field == "" && err != nil || c.field != "" && (!errors.As(err, &re) || re.Field != c.field) {
+			t.Errorf("field %q: %v", c.field, err)
+		}
+	}
+	if _, err := w.Commit(ctx, b, []sink.Move{move(0, sink.NoOffset, 4)}); err != nil {
+		t.Fatal(err)
+	}
+	d := r.DeltaRS(t, dir, readers.Query("select id, sub from t"))
+	if d.Count != 2 || d.MinReader != 1 || d.MinWriter != 7 || fmt.Sprint(d.Features) != "[appendOnly inCommitTimestamp invariants]" {
+		t.Errorf("delta-rs: %d rows, protocol %d/%d, features %v", d.Count, d.MinReader, d.MinWriter, d.Features)
+	}
+	if n := r.DuckDB(t, dir, "select count(*) c from t where sub.x = 1").Rows[0].Int(t, "c"); n != 2 {
+		t.Errorf("DuckDB finds %d rows", n)
+	}
+	entry, err := store.Get(ctx, fmt.Sprintf("_delta_log/%020d.json", 1))
+	if err != nil || !strings.HasPrefix(string(entry), `{"commitInfo":{`) || !strings.Contains(string(entry), `"inCommitTimestamp":`) {
+		t.Errorf("%s, %v", entry, err)
+	}
 }
 
 // TestPartitionColumns lands values that have broken others' paths, and reads them with other readers.

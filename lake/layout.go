@@ -82,7 +82,7 @@ func (l *layout) addValue(o *options, value reflect.Type) (partitions []string, 
 }
 
 func (l *layout) addAvro(o *options, value reflect.Type) []error {
-	if value.Kind() != reflect.Slice || value.Elem().Kind() != reflect.Uint8 {
+	if value != reflect.TypeFor[[]byte]() {
 		return []error{fmt.Errorf("AvroValue decodes values of []byte, but the stream's are %v: read the topic with serde.Bytes, or leave AvroValue out", value)}
 	}
 	if o.avroHints != nil {

@@ -134,7 +134,7 @@ func yieldRows(rec arrow.RecordBatch, md *delta.Metadata, fixed Row, yield func(
 			case isFixed:
 				row[f.Name] = v
 			case places[i] >= 0:
-				row[f.Name] = columns.Value(rec.Column(places[i]), n)
+				row[f.Name] = conform(f.Type, columns.Value(rec.Column(places[i]), n))
 			default:
 				row[f.Name] = nil
 			}
@@ -144,6 +144,31 @@ func yieldRows(rec arrow.RecordBatch, md *delta.Metadata, fixed Row, yield func(
 		}
 	}
 	return true
+}
+
+// conform adds the members of structs that a file from before a change of schema lacks.
+func conform(t delta.Type, v any) any {
+	switch t := t.(type) {
+	case *delta.StructType:
+		m, ok := v.(map[string]any)
+		if !ok {
+			return v
+		}
+		for _, f := range t.Fields {
+			m[f.Name] = conform(f.Type, m[f.Name])
+		}
+	case *delta.ArrayType:
+		l, _ := v.([]any)
+		for i := range l {
+			l[i] = conform(t.Element, l[i])
+		}
+	case *delta.MapType:
+		m, _ := v.(map[string]any)
+		for k := range m {
+			m[k] = conform(t.Value, m[k])
+		}
+	}
+	return v
 }
 
 // partitionRow reads the partition values of a file in the form of columns.Value.
