@@ -60,3 +60,11 @@ bench: ## run the Go benchmarks of PKG
 
 fmt: ## format the code
 	$(GOFMT) -w .
+
+# Of differential: scenarios for each focus, and the seed that they are made from.
+N ?= 100
+SEED ?= 1
+
+.PHONY: differential
+differential: ## compare N random scenarios with the real Kafka Streams; needs a JDK, Maven and Python
+	internal/differential/run.sh $(N) $(SEED)
