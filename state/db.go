@@ -55,6 +55,9 @@ func OpenMemory(specs []Spec, opt Options) (*DB, error) {
 // OpenPebble opens or creates the database in dir. In-memory stores among specs start empty.
 //
 // Errors: ErrLocked if the database is open already; ErrCorruption or ErrIncompatible if it must be set aside and restored.
+//
+// A disk that refuses writes, when it is full for instance, ends the process: Pebble can't go on then. What is on disk stays a prefix of
+// the changelog.
 func OpenPebble(dir string, specs []Spec, res *Resources, opt Options) (*DB, error) {
 	db, err := newDB(specs, opt)
 	if err != nil {
@@ -141,14 +144,18 @@ func (db *DB) Stores() []Spec {
 	return specs
 }
 
-// Offset is the next offset of the store's changelog that is not contained in its committed state. ok is false if the store has to be
-// restored from the beginning.
+// Offset is the next offset of the store's changelog that is not contained in its committed state, or in what a bulk restore has
+// gathered. ok is false if the store has to be restored from the beginning. It must not be called beside Generation.Apply.
 func (db *DB) Offset(name string) (next int64, ok bool) {
 	s := db.byName[name]
-	if s == nil || s.baseMeta.offset == NoOffset {
+	if s == nil {
 		return 0, false
 	}
-	return s.baseMeta.offset, true
+	next = s.baseMeta.offset
+	if s.bulk {
+		next = s.cur.offset
+	}
+	return max(next, 0), next != NoOffset
 }
 
 // TaskMeta gives the bytes that the last applied generation carried, nil if none.

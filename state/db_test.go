@@ -409,16 +409,28 @@ func TestBulkRestore(t *testing.T) {
 		t.Errorf("bulk restore over uncommitted writes: %v", err)
 	}
 	must(t, db.Drop())
+	db.SetBulkBytes(1 << 30)
 	must(t, db.BeginRestore("a"))
 	must(t, db.Restore("a", []state.RestoreRecord{{Key: []byte("k"), Value: []byte("1")}, {Key: []byte("l"), Value: []byte("2")}}, 2))
 	must(t, db.Restore("a", []state.RestoreRecord{{Key: []byte("k")}}, 3))
 	must(t, db.Restore("b", []state.RestoreRecord{{Key: []byte("k"), Value: []byte("b")}}, 1)) // another store goes on as usual
-	if _, ok := db.Offset("a"); ok {
-		t.Error("an offset before anything is written")
+	if next, ok := db.Offset("a"); next != 3 || !ok {
+		t.Errorf("offset %d %v of what is gathered", next, ok)
 	}
+	if err := db.Restore("a", []state.RestoreRecord{{Key: []byte("k"), Value: []byte("3")}}, 4); err != nil {
+		t.Error(err)
+	}
+	must(t, db.Drop()) // gives up what is gathered
+	if _, ok := db.Offset("a"); ok {
+		t.Error("an offset of what is dropped")
+	}
+	must(t, db.BeginRestore("a"))
+	must(t, db.Restore("a", []state.RestoreRecord{{Key: []byte("k"), Value: []byte("1")}, {Key: []byte("l"), Value: []byte("2")}}, 2))
+	must(t, db.Restore("a", []state.RestoreRecord{{Key: []byte("k")}}, 3))
 	if _, err := db.Seal(); err == nil || !strings.Contains(err.Error(), "EndRestore") {
 		t.Errorf("seal during a restore: %v", err)
 	}
+	db.SetBulkBytes(1)
 	must(t, db.EndRestore("a"))
 	must(t, db.EndRestore("a"))
 	must(t, db.Close())

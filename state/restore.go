@@ -51,7 +51,7 @@ func (s *store) restoreAll(records []RestoreRecord, next int64) error {
 func (s *store) flushRestored() error {
 	s.recent = nil
 	var err error
-	if s.bulk {
+	if s.bulk && s.open.size() >= s.db.bulkBytes/8 { // less is not worth a table of its own
 		err = s.ingest()
 	} else {
 		err = s.db.apply([]*store{s}, openOf, nil)
@@ -76,9 +76,10 @@ const defaultBulkBytes = 32 << 20
 
 // BeginRestore prepares for restoring much of a store's changelog: until EndRestore, what Restore is given is gathered and written as sorted
 // tables of some 32 MB, past the WAL and the memtable. Each carries the offset that it reaches, so a crash costs at most one of them.
-// The store shows what is gathered; Offset shows what is written.
+// Until then the store and Offset show what is gathered as well. There can be no Seal in between; an error of Restore loses what was
+// gathered, and Offset says where to go on.
 //
-// It makes no difference to stores in memory.
+// It makes no difference to stores in memory, and little to small restores.
 func (db *DB) BeginRestore(name string) error {
 	s := db.byName[name]
 	if s == nil {
