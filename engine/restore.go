@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"sync"
 	"time"
@@ -24,11 +25,37 @@ type restoreProgress struct {
 	began   time.Time
 }
 
-// restoreStores brings each store of the runner to the end of its changelog, from what it has.
+// restoreStores brings each store of the runner to the end of its changelog, from what it has. A changelog whose beginning is taken away
+// in the middle of it is begun again.
 func (e *Engine) restoreStores(ctx context.Context, r *runner, s *starts) error {
 	if r.db == nil {
 		return nil
 	}
+	for tries := 0; ; tries++ {
+		err := e.tryRestore(ctx, r, s)
+		var outside *fetch.OutOfRangeError
+		if !errors.As(err, &outside) || tries >= 10 {
+			return err
+		}
+		if s, err = e.newStarts(ctx, r, s); err != nil {
+			return err
+		}
+	}
+}
+
+// newStarts reads anew where the runner's changelogs begin.
+func (e *Engine) newStarts(ctx context.Context, r *runner, s *starts) (*starts, error) {
+	first, err := fetch.Bounds(ctx, e.restoreClient, fetch.Start, e.changelogs(r))
+	if err != nil {
+		return nil, err
+	}
+	renewed := *s
+	renewed.logStart = maps.Clone(s.logStart)
+	maps.Copy(renewed.logStart, first)
+	return &renewed, nil
+}
+
+func (e *Engine) tryRestore(ctx context.Context, r *runner, s *starts) error {
 	spans, err := e.restoreSpans(ctx, r, s)
 	if err != nil {
 		return err
