@@ -112,10 +112,10 @@ func windowEntry(key any, start, end int64, value any) map[string]any {
 	return map[string]any{"key": show(key), "start": start, "end": end, "value": show(value)}
 }
 
-// versions shows every key that was ever written, which the changelog tells.
+// versions shows every key that was ever written, which the store's own changelog tells.
 func (r *run) versions(name string, v *storeView) ([]any, error) {
 	var keys []string
-	for _, rec := range r.driver.Records(r.plan.Stores[name].Changelog, 0) {
+	for _, rec := range r.driver.Records(r.cfg.applicationID+"-"+name+"-changelog", 0) {
 		if key := string(rec.Key); !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}

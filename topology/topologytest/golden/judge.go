@@ -3,7 +3,7 @@ package golden
 import "errors"
 
 // Judge runs a scenario and judges it.
-func Judge(s *Scenario, known map[string]KnownDifference) Verdict {
+func Judge(s *Scenario, known []KnownDifference) Verdict {
 	v := Verdict{Name: s.Name, Path: s.Path, Outcome: Passed, Groups: map[Group]Outcome{}}
 	for _, g := range Groups {
 		v.Groups[g] = Passed
@@ -16,10 +16,9 @@ func Judge(s *Scenario, known map[string]KnownDifference) Verdict {
 		return v.all(Failed, err)
 	}
 	v.Differences = Compare(s, got)
-	k, isKnown := known[s.Name]
 	for _, d := range v.Differences {
 		outcome := Failed
-		if isKnown && contains(k.Sections, d.Section) {
+		if k := excuse(known, s, got, d.Section); k != nil {
 			outcome, v.Reason, v.Doc = Quirk, k.Reason, k.Doc
 		}
 		if v.Groups[d.Group] != Failed {

@@ -2,7 +2,6 @@ package golden
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -31,37 +30,6 @@ type Verdict struct {
 	// Reason says why the scenario is unsupported, or why it differs on purpose.
 	Reason string `json:"reason,omitempty"`
 	Doc    string `json:"doc,omitempty"` // page that documents a difference on purpose
-}
-
-// KnownDifference lists a scenario in which the library differs from Kafka Streams on purpose.
-type KnownDifference struct {
-	Name     string   `json:"name"`
-	Sections []string `json:"sections"`
-	Reason   string   `json:"reason"`
-	Doc      string   `json:"doc"`
-}
-
-// LoadKnown reads a list of differences on purpose: a JSON array of KnownDifference. No file is an empty list.
-func LoadKnown(path string) (map[string]KnownDifference, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var list []KnownDifference
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	known := map[string]KnownDifference{}
-	for _, k := range list {
-		if k.Reason == "" || k.Doc == "" || len(k.Sections) == 0 {
-			return nil, fmt.Errorf("%s: %s needs sections, a reason and the page that documents it", path, k.Name)
-		}
-		known[k.Name] = k
-	}
-	return known, nil
 }
 
 func contains(list []string, s string) bool {
