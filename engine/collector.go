@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tributary-io/tributary/engine/internal/txn"
+	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/internal/task"
 	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/state"
@@ -17,6 +18,7 @@ type collector struct {
 	ctx   context.Context // of the engine's life: a blocked send ends with it
 	arena []byte
 	turn  uint32 // for records without a key
+	ends  map[string][]*txn.End
 	views []*state.View
 }
 
@@ -43,8 +45,33 @@ func (c *collector) Send(out *task.Out) error {
 	}
 	return c.produce(txn.Record{
 		Topic: out.Topic, Partition: partition, Key: c.copy(out.Key), Value: c.copy(out.Value),
-		Timestamp: out.Timestamp, Headers: c.headers(out.Headers),
+		Timestamp: out.Timestamp, Headers: c.headers(out.Headers), End: c.end(out.Topic, partition),
 	})
+}
+
+// end follows how far a repartition topic is written, for pacing; nil where that is not wanted.
+func (c *collector) end(topic string, partition int32) *txn.End {
+	if !c.e.pacer.on() {
+		return nil
+	}
+	ends, ok := c.ends[topic]
+	if !ok {
+		if t := c.e.plan.InternalTopics[topic]; t != nil && t.Kind == plan.RepartitionTopic {
+			if n, err := c.Partitions(topic); err == nil {
+				for p := range n {
+					ends = append(ends, c.e.pacer.end(topic, p))
+				}
+			}
+		}
+		if c.ends == nil {
+			c.ends = map[string][]*txn.End{}
+		}
+		c.ends[topic] = ends
+	}
+	if int(partition) < len(ends) {
+		return ends[partition]
+	}
+	return nil
 }
 
 func (c *collector) produce(r txn.Record) error {

@@ -190,6 +190,7 @@ func (e *Engine) applied(w *commitWork) error {
 			}
 		}
 	}
+	e.paceCommitted()
 	e.lakeCommitted(w)
 	return errors.Join(errs...)
 }

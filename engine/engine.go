@@ -63,6 +63,7 @@ type Engine struct {
 	openSlots chan struct{}
 
 	commitWanted atomic.Bool
+	pacer        *pacer
 	writeShare   atomic.Int64          // bytes of write buffer of one task
 	fatal        atomic.Pointer[error] // a task failed in the middle of a record: nothing may be committed
 	broken       atomic.Pointer[error] // the producer did: all is to be taken back
@@ -100,6 +101,7 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 		queue:  newRunQueue(), mail: newMailbox(), landers: map[string]*lander.Lander{}, runners: map[task.ID]*runner{},
 		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), purgedTo: map[task.TopicPartition]int64{},
 	}
+	e.pacer = newPacer(e.plan, cfg.maxSkew)
 	e.writeShare.Store(cfg.writeBuffer)
 	e.reg = newRegistry(e)
 	return e, nil

@@ -51,6 +51,7 @@ type config struct {
 	commitInterval time.Duration
 	workers        int
 	maxTaskIdle    time.Duration
+	maxSkew        time.Duration
 	reset          Reset // without a committed offset
 	outOfRange     Reset // with one that the log no longer has
 	replication    int16
@@ -85,7 +86,7 @@ type LakeBatches struct {
 func defaults() config {
 	return config{
 		stateDir: filepath.Join(".", "tributary-state"), log: slog.Default(), clock: time.Now,
-		commitInterval: 100 * time.Millisecond, workers: runtime.GOMAXPROCS(0), reset: Earliest, outOfRange: Fail,
+		commitInterval: 100 * time.Millisecond, workers: runtime.GOMAXPROCS(0), reset: Earliest, outOfRange: Fail, maxSkew: 10 * time.Second,
 		session: 10 * time.Second, heartbeat: 500 * time.Millisecond, rebalance: 15 * time.Second,
 		transaction: 10 * time.Second, closing: 30 * time.Second,
 		writeBuffer: 128 << 20, inputBuffer: 64 << 20,
@@ -147,6 +148,11 @@ func ErrorHandlers(h processors.Handlers) Option { return func(c *config) { c.ha
 // MaxTaskIdle is how long a task with records on some of its inputs waits for records on the others, once these are read to the end.
 // Waiting gives better order between inputs at the price of latency (KIP-695). Default: 0, it waits only for what is known to be there.
 func MaxTaskIdle(d time.Duration) Option { return func(c *config) { c.maxTaskIdle = d } }
+
+// MaxSkew is how far, in event time, the tasks of a sub-topology may be apart while they read a backlog, in an application with windows:
+// the ones ahead wait for the others, so that behind a repartition topic records don't come late only because another partition was read
+// faster. It holds within an instance. 0 turns it off, as in Kafka Streams. Default: 10 s.
+func MaxSkew(d time.Duration) Option { return func(c *config) { c.maxSkew = d } }
 
 // StartFrom says where to start reading a topic that the application has never read, unless the source says so itself. Default: Earliest.
 func StartFrom(r Reset) Option { return func(c *config) { c.reset = r } }

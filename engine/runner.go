@@ -56,6 +56,15 @@ type runner struct {
 	changelog []*txn.End                    // by store
 	timer     *time.Timer
 
+	// Pacing: see pacing.go.
+	pace struct {
+		next       atomic.Int64 // event time of the next record, ms
+		held       atomic.Bool  // waits for its siblings
+		emptySince atomic.Int64 // Unix time in ns of the end of the last slice that left nothing in hand
+		siblings   atomic.Pointer[[]*runner]
+		timer      *time.Timer
+	}
+
 	// For others to look at: the task while it counts, whether it runs, its time.
 	counting   atomic.Pointer[task.Task]
 	runs       atomic.Bool
@@ -78,6 +87,7 @@ func (e *Engine) newRunner(spec *taskSpec, pauseCap int) *runner {
 		committed: map[task.TopicPartition]int64{}, deadFloor: map[task.TopicPartition]int64{},
 	}
 	r.streamTime.Store(processors.NoTimestamp)
+	r.pace.next.Store(processors.NoTimestamp)
 	return r
 }
 
@@ -206,6 +216,9 @@ func (r *runner) shut() error {
 	r.open = false
 	if r.timer != nil {
 		r.timer.Stop()
+	}
+	if r.pace.timer != nil {
+		r.pace.timer.Stop()
 	}
 	if r.opening { // its opener still uses the rest; see takeOpened
 		return nil

@@ -121,6 +121,9 @@ func (e *Engine) publish() {
 		return
 	}
 	e.shown.Store(&all)
+	if e.pacer.on() {
+		setSiblings(all)
+	}
 }
 
 // Stats gives a picture of the instance. It may be called at any time, from any goroutine.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -166,6 +167,7 @@ func (e *Engine) runSlice(r *runner) (more bool, err error) {
 		e.inputs.Resume(parts...)
 	}
 	r.streamTime.Store(r.task.StreamTime())
+	e.paced(r, more)
 	if r.task.CommitRequested() {
 		e.requestCommit()
 	}
@@ -192,7 +194,13 @@ func (e *Engine) broke(r *runner, err error) {
 
 // process processes records until there are none, the slice is over, or the workers are to stop.
 func (e *Engine) process(r *runner) (more bool, err error) {
-	for range sliceRecords {
+	unlimited := r.pace.siblings.Load() == nil
+	r.task.SetLimit(math.MaxInt64)
+	for n := range sliceRecords {
+		if !unlimited && n%lookAround == 0 {
+			r.pace.next.Store(r.task.NextTime())
+			r.task.SetLimit(e.paceLimit(r))
+		}
 		if e.gate.closing.Load() {
 			return true, nil
 		}
@@ -200,8 +208,11 @@ func (e *Engine) process(r *runner) (more bool, err error) {
 			return false, nil // a commit wakes it
 		}
 		did, err := r.task.Process()
-		if err != nil || !did {
+		if err != nil {
 			return false, err
+		}
+		if !did {
+			return r.task.Ahead() && !e.hold(r), nil
 		}
 		if _, err := r.task.PunctuateStreamTime(); err != nil {
 			return false, err

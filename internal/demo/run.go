@@ -107,20 +107,21 @@ func run(ctx context.Context, cfg *Config, c *Cluster, days *diary) (*Summary, e
 	emission := &Emission{}
 	show := newProgress(cfg.Out, cfg.Terminal, int64(cfg.Spec.Count()), emission, e)
 
+	// A day is emitted in seconds, and the engine keeps partitions together only in what it knows to be there: so first it is emitted.
 	// The engine ends by its own context, so that it closes in good order: when all has landed, or when ctx ends.
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	var g errgroup.Group
-	g.Go(func() error { defer stop(); return e.Run(running) })
+	g.Go(func() error { show.run(running); return nil })
 	g.Go(func() error {
 		defer stop()
 		if err := Emit(running, c.client, cfg.Spec, c.schemaIDs, emission); err != nil {
 			return err
 		}
 		show.emitted()
-		return untilLanded(running, c, plan, e)
+		g.Go(func() error { defer stop(); return untilLanded(running, c, plan, e) })
+		return e.Run(running)
 	})
-	g.Go(func() error { show.run(running); return nil })
 	err = g.Wait()
 	show.end()
 	if err = endOf(ctx, err); err != nil {

@@ -86,6 +86,9 @@ func (t *Task) Process() (bool, error) {
 	if q == nil || err != nil {
 		return false, err
 	}
+	if t.ahead = q.timestamp > t.limit; t.ahead {
+		return false, nil
+	}
 	raw := q.front()
 	t.ready.poll()
 	t.streamTime = max(t.streamTime, q.timestamp)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -95,6 +96,8 @@ type Task struct {
 	streamTime int64
 	ready      timeHeap // queues whose head is deserialized
 	waiting    []*queue // queues that came to have a new head, in that order
+	limit      int64    // of event time; see SetLimit
+	ahead      bool     // the next record is above it
 	schedules  schedules
 	progress   map[string]int64
 
@@ -115,6 +118,7 @@ func New(cfg Config) (*Task, error) {
 		cfg:        cfg,
 		logger:     cfg.Logger,
 		streamTime: processors.NoTimestamp,
+		limit:      math.MaxInt64,
 		byTP:       map[TopicPartition]*queue{},
 		progress:   map[string]int64{},
 		idleSince:  map[*queue]time.Time{},
