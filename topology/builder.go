@@ -118,7 +118,7 @@ const sourceOptions = optName | optTimestamps | optReset
 
 func sourceStream[K, V any](b *Builder, topics []string, pattern string, key serde.Serde[K], value serde.Serde[V], opts []Option) *stream[K, V] {
 	s := newSettings(opts, sourceOptions)
-	name := b.graph.NameOr(s.name, "KSTREAM-SOURCE-")
+	name := b.graph.NameOr(s.userName, "KSTREAM-SOURCE-")
 	checkSource(s, topics, pattern, key, value)
 	source := &logical.Source{
 		Topics: slices.Compact(slices.Sorted(slices.Values(topics))), Pattern: pattern, Reset: s.reset,
@@ -181,8 +181,8 @@ func (b *Builder) Table[K, V any](topic string, key serde.Serde[K], value serde.
 
 // tableSource takes the names of a table's two nodes and makes the first of them.
 func tableSource[K, V any](b *Builder, s *settings, topic string, key serde.Serde[K], value serde.Serde[V]) (sourceName, name string, source processors.SourceSupplier) {
-	sourceName = b.graph.SuffixOr(s.name, "-source", "KSTREAM-SOURCE-")
-	name = b.graph.NameOr(s.name, "KTABLE-SOURCE-")
+	sourceName = b.graph.SuffixOr(s.userName, "-source", "KSTREAM-SOURCE-")
+	name = b.graph.NameOr(s.userName, "KTABLE-SOURCE-")
 	checkSource(s, []string{topic}, "", key, value)
 	return sourceName, name, processors.TopicSource[K, V]{Key: key, Value: value, Extractor: extractor[K, V](b, s), Table: true}
 }
@@ -190,7 +190,7 @@ func tableSource[K, V any](b *Builder, s *settings, topic string, key serde.Serd
 // GlobalTable reads a topic as a table that every instance holds in whole: a stream can be joined with it by any key, however the
 // topic is partitioned.
 func (b *Builder) GlobalTable[K, V any](topic string, key serde.Serde[K], value serde.Serde[V], opts ...Option) *GlobalTable[K, V] {
-	s := newSettings(opts, sourceOptions|keyValueOptions&^(optNoLogging|optTopicConfig))
+	s := newSettings(opts, optName|optTimestamps|keyValueOptions&^(optNoLogging|optTopicConfig))
 	m := b.keyValueStore(s, topic+"-", false)
 	m.spec.Logged = false
 	if m.spec.Kind == state.Versioned {

@@ -169,7 +169,7 @@ type cogroupNodes struct {
 
 func (c *cogroupNodes) add(i int, supplier processors.Supplier, parent *logical.Node) {
 	g := c.o.b.graph
-	name := g.SuffixOr(c.o.settings.name, "-cogroup-agg-"+strconv.Itoa(i), cogroupPrefix)
+	name := g.SuffixOr(c.o.userName, "-cogroup-agg-"+strconv.Itoa(i), cogroupPrefix)
 	node := logical.NewNode(name, &logical.Processor{Supplier: supplier, Stores: []*state.Spec{c.m.spec}})
 	node.Versioned, node.Grace = c.versioned, c.grace
 	c.nodes = append(c.nodes, g.Add(node, parent))
@@ -177,7 +177,7 @@ func (c *cogroupNodes) add(i int, supplier processors.Supplier, parent *logical.
 
 func (c *cogroupNodes) merge(supplier processors.Supplier) *logical.Node {
 	g := c.o.b.graph
-	c.o.name = g.SuffixOr(c.o.settings.name, "-cogroup-merge", "COGROUPKSTREAM-MERGE-")
+	c.o.name = g.SuffixOr(c.o.userName, "-cogroup-merge", "COGROUPKSTREAM-MERGE-")
 	c.o.b.report(c.o.name, c.o.settings)
 	return g.Add(logical.NewNode(c.o.name, &logical.Processor{Supplier: supplier}), c.nodes...)
 }

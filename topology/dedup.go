@@ -41,7 +41,7 @@ func dedup[K, V any](s *stream[K, V], id func(K, V) (string, error), within time
 	b := s.b
 	o := &operation{settings: newSettings(opts, dedupOptions), b: b}
 	spec := b.dedupStore(o.settings, within)
-	o.name = b.graph.NameOr(o.settings.name, dedupPrefix)
+	o.name = b.graph.NameOr(o.userName, dedupPrefix)
 	o.needFunction(id == nil)
 	out := &stream[K, V]{
 		b: b, key: keySerde(o.settings, s.key), value: valueSerde(o.settings, s.value), sources: s.sources,
@@ -50,7 +50,7 @@ func dedup[K, V any](s *stream[K, V], id func(K, V) (string, error), within time
 	parent := s.node
 	if o.has(optByID) {
 		typed := throughTopic(b, out.key, out.value, partitionByID(id))
-		parent = b.graph.NewRepartition(o.name, o.settings.name != "", typed)
+		parent = b.graph.NewRepartition(o.name, o.userName != "", typed)
 		parent.Repartition().Optimizable = false
 		b.graph.Add(parent, s.node)
 		out.sources, out.rekeyed = []string{parent.Name}, true

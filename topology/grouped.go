@@ -29,7 +29,7 @@ func (s *Stream[K, V]) GroupByKey(opts ...Option) *GroupedStream[K, V] {
 
 func groupByKey[K, V any](s *stream[K, V], opts []Option) *grouped[K, V] {
 	o := newSettings(opts, optName|serdeOptions)
-	g := &grouped[K, V]{in: s, key: keySerde(o, s.key), value: valueSerde(o, s.value), topicName: o.name}
+	g := &grouped[K, V]{in: s, key: keySerde(o, s.key), value: valueSerde(o, s.value), topicName: o.userName}
 	s.b.report(s.node.Name+" GroupByKey", o)
 	return g
 }
@@ -47,7 +47,7 @@ func (s *Stream[K, V]) TryGroupBy[K2 any](f func(K, V) (K2, error), opts ...Opti
 func groupBy[K, V, K2 any](s *stream[K, V], f func(K, V) (K2, error), opts []Option) *grouped[K2, V] {
 	o := s.b.operator(opts, statelessOptions, "KSTREAM-KEY-SELECT-", f == nil)
 	in := rekey[K, V, K2](s, o, processors.SelectKey(f), s.value)
-	return &grouped[K2, V]{in: in, key: in.key, value: in.value, topicName: o.settings.name}
+	return &grouped[K2, V]{in: in, key: in.key, value: in.value, topicName: o.userName}
 }
 
 // Count counts the records of each key. Records with a null key or value are left out and counted as dropped.
@@ -107,7 +107,7 @@ func (s *settings) needFunction(missing bool) {
 func aggregateGrouped[K, V, A any](g *grouped[K, V], agg processors.Aggregation[K, V, A], prefix string, value serde.Serde[A], s *settings) *table[K, A] {
 	b := g.in.b
 	m := b.keyValueStore(s, prefix, true)
-	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.name, prefix)}
+	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.userName, prefix)}
 	key, value := keySerde(s, g.key), valueSerde(s, value)
 	o.needStoreSerdes(needSerdes(key, value))
 	proc := processors.NewAggregate(agg, processors.Store[K, A]{Name: m.spec.Name, Key: key, Value: value})

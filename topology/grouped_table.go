@@ -34,7 +34,7 @@ func (t *Table[K, V]) TryGroupBy[K2, V2 any](f func(K, V) (K2, V2, error), opts 
 func groupTable[K, V, K2, V2 any](t *table[K, V], f func(K, V) (K2, V2, error), opts []Option) *groupedTable[K2, V2] {
 	o := t.b.operator(opts, statelessOptions, "KTABLE-SELECT-", f == nil)
 	g := &groupedTable[K2, V2]{
-		b: t.b, topicName: o.settings.name,
+		b: t.b, topicName: o.userName,
 		key: keySerde(o.settings, inferred[K, K2](t.key)), value: valueSerde(o.settings, inferred[V, V2](t.value)),
 	}
 	proc := &processors.TableRepartitionMap[K, V, K2, V2]{Map: f, Key: g.key}
@@ -82,9 +82,9 @@ const tableAggregatePrefix = "KTABLE-AGGREGATE-"
 func aggregateTable[K, V, A any](g *groupedTable[K, V], agg processors.Aggregation[K, V, A], prefix string, value serde.Serde[A], s *settings) *table[K, A] {
 	b := g.b
 	m := b.keyValueStore(s, tableAggregatePrefix, true)
-	sinkName := b.graph.SuffixOr(s.name, "-sink", "KSTREAM-SINK-")
-	sourceName := b.graph.SuffixOr(s.name, "-source", "KSTREAM-SOURCE-")
-	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.name, prefix)}
+	sinkName := b.graph.SuffixOr(s.userName, "-sink", "KSTREAM-SINK-")
+	sourceName := b.graph.SuffixOr(s.userName, "-source", "KSTREAM-SOURCE-")
+	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.userName, prefix)}
 	key, value := keySerde(s, g.key), valueSerde(s, value)
 	o.needStoreSerdes(needSerdes(key, value))
 	g.addRepartition(sinkName, sourceName, m.spec.Name)

@@ -69,7 +69,7 @@ func joinForeign[K, V, KR, R, O any](
 	o := &operation{settings: newSettings(opts, statelessOptions|keyValueOptions), b: b}
 	o.needFunction(key == nil || join == nil)
 	out := &table[K, O]{b: b, key: keySerde(o.settings, t.key), value: valueSerde(o.settings, inferred[V, O](t.value)), windows: t.windows}
-	given := o.settings.name
+	given := o.userName
 	names := b.foreignNames(given)
 	o.name = names.result
 	m := b.keyValueStore(o.settings, foreignOutputPrefix, true)

@@ -73,7 +73,7 @@ func joinStreams[K, V, R, O any](
 ) *stream[K, O] {
 	b := s.b
 	o := &operation{settings: newSettings(opts, streamJoinOptions), b: b, name: "JoinStream"}
-	given := o.settings.name
+	given := o.userName
 	o.needFunction(join == nil)
 	w.check(o.settings)
 	out := &stream[K, O]{b: b, key: keySerde(o.settings, s.key)}

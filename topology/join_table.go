@@ -60,7 +60,7 @@ func (o *operation) usable[K, V any](t *table[K, V]) bool {
 func joinTable[K, V, T, O any](s *stream[K, V], t *table[K, T], join processors.Joiner[K, V, T, O], left bool, opts []Option) *stream[K, O] {
 	b := s.b
 	o := &operation{settings: newSettings(opts, statelessOptions|optGrace|optNoLogging), b: b}
-	given := o.settings.name
+	given := o.userName
 	base := given
 	if base == "" {
 		base = s.node.Name

@@ -48,7 +48,7 @@ func joinTables[K, V, R, O any](t *table[K, V], other *table[K, R], join process
 	if s.has(anyMaterialized) {
 		out.spec = b.keyValueStore(s, "KTABLE-MERGE-", true).spec
 	}
-	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.name, "KTABLE-MERGE-")}
+	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.userName, "KTABLE-MERGE-")}
 	o.needFunction(join == nil)
 	if !o.usable(other) {
 		return orphanTable(o, out)
@@ -59,8 +59,8 @@ func joinTables[K, V, R, O any](t *table[K, V], other *table[K, R], join process
 	out.proc = j.Merge
 	out.node = logical.NewNode(o.name, &logical.TableJoin{
 		Left: t.node.Name, Right: other.node.Name,
-		This:  tableJoinSide(b.graph.SuffixOr(s.name, "-join-this", "KTABLE-JOINTHIS-"), j.This),
-		Other: tableJoinSide(b.graph.SuffixOr(s.name, "-join-other", "KTABLE-JOINOTHER-"), j.Other),
+		This:  tableJoinSide(b.graph.SuffixOr(s.userName, "-join-this", "KTABLE-JOINTHIS-"), j.This),
+		Other: tableJoinSide(b.graph.SuffixOr(s.userName, "-join-other", "KTABLE-JOINOTHER-"), j.Other),
 		Merge: logical.Part{Name: o.name, Supplier: j.Merge, Stores: specs(out.spec)},
 	})
 	out.node.Versioned = logical.VersionedIf(out.spec != nil && out.spec.Kind == state.Versioned)

@@ -18,7 +18,7 @@ func (s *Stream[K, V]) ToLake(table sink.Sink, opts ...Option) { streamToLake(s.
 
 func streamToLake[K, V any](s *stream[K, V], table sink.Sink, opts []Option) {
 	o := s.b.operator(opts, optName|serdeOptions, "LAKE-SINK-", false)
-	if o.settings.name == "" {
+	if o.userName == "" {
 		s.b.graph.AddImplicit(logical.Implicit{Lake: o.name})
 	}
 	key, value := keySerde(o.settings, s.key), valueSerde(o.settings, s.value)

@@ -71,8 +71,8 @@ type settings struct {
 	given    optionKind
 	problems []plan.Problem // without their node
 
-	name  string
-	store string
+	userName string
+	store    string
 
 	key, value, other     any // a serde.Serde of a type that is checked where it is used
 	timestamps, partition any
@@ -107,7 +107,7 @@ func newSettings(opts []Option, allowed optionKind) *settings {
 		s.given |= o.kind
 		o.apply(s)
 	}
-	s.checkName(optName, &s.name)
+	s.checkName(optName, &s.userName)
 	s.checkName(optStore, &s.store)
 	return s
 }
@@ -146,7 +146,7 @@ func (k optionKind) String() string {
 // Name names the operator's processor, as Named, Consumed.withName, Grouped.withName, Joined.withName, StreamJoined.withName,
 // TableJoined.as, Repartitioned.withName, Produced.withName and Suppressed.withName do in Kafka Streams. With GroupBy, GroupByKey,
 // Repartition and joins the name goes into those of repartition topics as well: name what is durable.
-func Name(name string) Option { return Option{optName, func(s *settings) { s.name = name }} }
+func Name(name string) Option { return Option{optName, func(s *settings) { s.userName = name }} }
 
 // Store names the operator's store, and so its changelog topic, as Materialized.as and StreamJoined.withStoreName do in Kafka
 // Streams. It also makes a table that is computed from another one keep its rows.

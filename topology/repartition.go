@@ -73,12 +73,12 @@ func (s *Stream[K, V]) Repartition(opts ...Option) *Stream[K, V] {
 func repartition[K, V any](s *stream[K, V], opts []Option) *stream[K, V] {
 	b := s.b
 	o := newSettings(opts, optName|serdeOptions|optPartitions|optPartitioner)
-	name := o.name
+	name := o.userName
 	if name == "" {
 		name = b.graph.NewName("KSTREAM-REPARTITION-")
 	}
 	key, value := keySerde(o, s.key), valueSerde(o, s.value)
-	node := b.graph.NewRepartition(name, o.name != "", throughTopic(b, key, value, partitionerOption[K, V](o)))
+	node := b.graph.NewRepartition(name, o.userName != "", throughTopic(b, key, value, partitionerOption[K, V](o)))
 	op := node.Repartition()
 	op.Optimizable = false
 	if o.has(optPartitions) {
@@ -145,8 +145,8 @@ func sinkStream[K, V any](s *stream[K, V], topic string, choose func(*processors
 		Key: keySerde(o.settings, s.key), Value: valueSerde(o.settings, s.value),
 		Partitioner: partitionerOption[K, V](o.settings),
 	}
-	if s.windows != nil && sink.Partitioner == nil {
-		sink.PartitionKey = s.windows.partitionKey
+	if s.windows != nil && s.windows.partitionKey != nil && sink.Partitioner == nil {
+		sink.PartitionKey = s.windows.partitionKey(topic)
 	}
 	if err := needSerdes(sink.Key, sink.Value); err != nil {
 		o.problems = append(o.problems, plan.Problem{Kind: plan.InvalidArgument, Err: err})

@@ -63,7 +63,7 @@ func aggregateSessions[K, V, A any](
 ) *table[Window[K], A] {
 	b := g.g.in.b
 	m := b.windowStore(s, prefix, g.windows.windowing(g.onClose))
-	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.name, prefix)}
+	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.userName, prefix)}
 	key, value := keySerde(s, g.g.key), valueSerde(s, value)
 	o.needStoreSerdes(needSerdes(key, value))
 	store := processors.Store[K, A]{Name: m.spec.Name, Key: key, Value: value}

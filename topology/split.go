@@ -16,7 +16,7 @@ import (
 func (s *Stream[K, V]) Split(opts ...Option) *Split[K, V] {
 	b := s.s.b
 	o := newSettings(opts, optName)
-	split := &Split[K, V]{stream: s.s, name: b.graph.NameOr(o.name, "KSTREAM-BRANCH-")}
+	split := &Split[K, V]{stream: s.s, name: b.graph.NameOr(o.userName, "KSTREAM-BRANCH-")}
 	split.node = logical.NewNode(split.name, &logical.Processor{
 		Supplier: processors.SupplierFunc(func(rt processors.Runtime, children []processors.Child) (processors.Instance, error) {
 			return processors.Branch(split.routes).New(rt, children)
@@ -52,7 +52,7 @@ func (s *Split[K, V]) Default(opts ...Option) *Stream[K, V] { return s.branch(0,
 
 func (s *Split[K, V]) branch(number int, take func(K, V) (bool, error), missing bool, opts []Option) *Stream[K, V] {
 	o := newSettings(opts, optName)
-	suffix := o.name
+	suffix := o.userName
 	if suffix == "" {
 		suffix = strconv.Itoa(number)
 	}

@@ -27,8 +27,9 @@ type stream[K, V any] struct {
 
 // windowInfo is what can't be told from the type of windowed keys.
 type windowInfo[K any] struct {
-	end          func(K) int64
-	partitionKey func(dst []byte, key K) ([]byte, error)
+	end func(K) int64
+	// partitionKey makes, for a topic, the bytes that choose the partition; nil if the serde is unknown.
+	partitionKey func(topic string) func(dst []byte, key K) ([]byte, error)
 }
 
 // operation is one operator being added: its settings, the node's name, and where it goes.
@@ -41,7 +42,7 @@ type operation struct {
 // operator starts an operator: it takes the node's name and checks that the user's function is there.
 func (b *Builder) operator(opts []Option, allowed optionKind, prefix string, missing bool) *operation {
 	s := newSettings(opts, allowed)
-	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.name, prefix)}
+	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.userName, prefix)}
 	if missing {
 		s.bad(plan.InvalidArgument, "the function is nil")
 	}

@@ -82,7 +82,7 @@ func (s Suppression) check(o *operation, node *logical.Node) (graceMs int64) {
 func suppress[K, V any](t *table[K, V], how Suppression, opts []Option) *table[K, V] {
 	b := t.b
 	s := newSettings(opts, optName|serdeOptions|optNoLogging|optTopicConfig)
-	name := s.name
+	name := s.userName
 	if name == "" {
 		name = b.graph.NewName("KTABLE-SUPPRESS-")
 	}
@@ -122,8 +122,8 @@ func suppressBuffer(o *operation) *state.Spec {
 	spec := &state.Spec{
 		Kind: state.SuppressBuffer, InMemory: o.b.opts.inMemory, Logged: !o.has(optNoLogging), TopicConfig: o.topicConfig,
 	}
-	if o.settings.name != "" {
-		spec.Name = o.settings.name + "-store"
+	if o.userName != "" {
+		spec.Name = o.userName + "-store"
 		return spec
 	}
 	spec.Name = o.b.graph.NewStoreName("KTABLE-SUPPRESS-")

@@ -31,7 +31,7 @@ func (b *Builder) derived(opts []Option, prefix string, burns, missing bool) (*o
 	case s.has(anyMaterialized) && burns:
 		b.graph.NewStoreName(prefix)
 	}
-	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.name, prefix)}
+	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.userName, prefix)}
 	s.needFunction(missing)
 	return o, spec
 }
@@ -124,7 +124,7 @@ func toTable[K, V any](s *stream[K, V], opts []Option) *table[K, V] {
 	out := &table[K, V]{b: b, key: key, value: value, sources: s.sources, spec: m.spec, windows: s.windows}
 	parent := s.node
 	if s.rekeyed {
-		parent = b.graph.Add(b.graph.NewRepartition(o.name, o.settings.name != "", throughTopic(b, key, value, nil)), s.node)
+		parent = b.graph.Add(b.graph.NewRepartition(o.name, o.userName != "", throughTopic(b, key, value, nil)), s.node)
 		out.sources = []string{parent.Name}
 	}
 	proc := processors.NewTableSource(processors.Store[K, V]{Name: m.spec.Name, Key: key, Value: value}, m.queryable)

@@ -69,7 +69,7 @@ func aggregateWindows[K, V, A any](
 ) *table[Window[K], A] {
 	b := g.in.b
 	m := b.windowStore(s, prefix, w.windowing(onClose))
-	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.name, prefix)}
+	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.userName, prefix)}
 	key, value := keySerde(s, g.key), valueSerde(s, value)
 	o.needStoreSerdes(needSerdes(key, value))
 	store := processors.Store[K, A]{Name: m.spec.Name, Key: key, Value: value}

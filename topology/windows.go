@@ -195,7 +195,10 @@ func (w JoinWindows) sizeMs() int64 { return w.before.Milliseconds() + w.after.M
 func windowsOf[K any](key serde.Serde[K]) *windowInfo[Window[K]] {
 	info := &windowInfo[Window[K]]{end: func(w Window[K]) int64 { return w.Window.End }}
 	if key != nil {
-		info.partitionKey = func(dst []byte, w Window[K]) ([]byte, error) { return key.Append(dst, w.Key) }
+		info.partitionKey = func(topic string) func([]byte, Window[K]) ([]byte, error) {
+			bound := serde.Bind(key, topic, true)
+			return func(dst []byte, w Window[K]) ([]byte, error) { return bound.Append(dst, w.Key) }
+		}
 	}
 	return info
 }
