@@ -129,6 +129,10 @@ func (w *objectWriter) sortedMap(key string, m map[string]string) {
 	w.raw(key, raw)
 }
 
+// commitInfoKeys are the keys of CommitInfo's own fields.
+var commitInfoKeys = []string{"inCommitTimestamp", "timestamp", "operation", "operationParameters", "readVersion", "isBlindAppend",
+	"operationMetrics", "userMetadata", "engineInfo", "txnId"}
+
 func (c *CommitInfo) marshal() ([]byte, error) {
 	var w objectWriter
 	if c.InCommitTimestamp != 0 {

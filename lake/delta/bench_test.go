@@ -28,7 +28,7 @@ func commits(b *testing.B) int {
 func longTable(b *testing.B, n int) object.Store {
 	b.Helper()
 	dir := b.TempDir()
-	store := second(object.NewLocal(dir))
+	store := must(object.NewLocal(dir))
 	memory := object.NewMemory("build")
 	table := mustCreate(b, memory, Spec{}, Options{})
 	data := bytes.Repeat([]byte("x"), 1000)

@@ -142,6 +142,9 @@ func scanCheckpoint(ctx context.Context, source parquet.ReaderAtSeeker, want par
 	if len(columns) == 0 {
 		return nil
 	}
+	if err := checkFooter(reader, columns); err != nil {
+		return err
+	}
 	arrowReader, err := pqarrow.NewFileReader(reader, pqarrow.ArrowReadProperties{BatchSize: 4096}, memory.DefaultAllocator)
 	if err != nil {
 		return err
@@ -163,6 +166,39 @@ func scanCheckpoint(ctx context.Context, source parquet.ReaderAtSeeker, want par
 	}
 	if read != reader.NumRows() {
 		return fmt.Errorf("it holds %d rows, not %d as its footer says", read, reader.NumRows())
+	}
+	return nil
+}
+
+// checkFooter sees that all column chunks lie within the file. The Parquet library allocates what the footer says before it
+// reads, and does so in goroutines of its own, where its panics could not be caught.
+func checkFooter(reader *file.Reader, columns []int) error {
+	meta := reader.MetaData()
+	size := meta.GetSourceFileSize()
+	var rows int64
+	for g := range meta.NumRowGroups() {
+		group := meta.RowGroup(g)
+		if group.NumRows() < 0 || group.NumColumns() != meta.Schema.NumColumns() {
+			return fmt.Errorf("row group %d has %d rows and %d columns", g, group.NumRows(), group.NumColumns())
+		}
+		rows += group.NumRows()
+		for _, c := range columns {
+			chunk, err := group.ColumnChunk(c)
+			if err != nil {
+				return err
+			}
+			start := chunk.DataPageOffset()
+			if chunk.HasDictionaryPage() && chunk.DictionaryPageOffset() > 0 {
+				start = min(start, chunk.DictionaryPageOffset())
+			}
+			length := chunk.TotalCompressedSize()
+			if start < 0 || length < 0 || start > size || length > size-start || chunk.NumValues() < 0 {
+				return fmt.Errorf("row group %d, column %d: %d bytes at %d don't lie within the file's %d", g, c, length, start, size)
+			}
+		}
+	}
+	if rows != reader.NumRows() {
+		return fmt.Errorf("its row groups have %d rows, not %d as its footer says", rows, reader.NumRows())
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ type Commit struct {
 	OperationParameters map[string]string
 	OperationMetrics    map[string]string
 	UserMetadata        string
-	// Info holds further keys for the commitInfo.
+	// Info holds further keys for the commitInfo, other than those of CommitInfo's fields.
 	Info map[string]json.RawMessage
 }
 
@@ -106,6 +106,11 @@ func (c *Commit) check() error {
 			return fmt.Errorf("commit: data file %q is empty or added twice", p)
 		}
 		paths[c.Add[i].Path] = true
+	}
+	for key := range c.Info {
+		if slices.Contains(commitInfoKeys, key) {
+			return fmt.Errorf("commit: the commitInfo key %q is set by the commit itself", key)
+		}
 	}
 	return nil
 }

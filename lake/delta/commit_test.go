@@ -47,7 +47,7 @@ func TestCommitAndReopen(t *testing.T) {
 	if files != 2 || rows != 7 {
 		t.Errorf("%d files with %d rows", files, rows)
 	}
-	if files, _ := counts(t, second(again.SnapshotAt(t.Context(), 0))); files != 0 {
+	if files, _ := counts(t, must(again.SnapshotAt(t.Context(), 0))); files != 0 {
 		t.Errorf("version 0 has %d files", files)
 	}
 	var history []string
@@ -67,8 +67,8 @@ func TestCommitAndReopen(t *testing.T) {
 	}
 }
 
-// second drops an error that would be a nil pointer's dereference anyway.
-func second[T any](v T, err error) T {
+// must is for set-up in tests, where an error means that the test itself is broken.
+func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
@@ -126,7 +126,7 @@ func TestFenced(t *testing.T) {
 			t.Errorf("move %+v: %v", m, err)
 		}
 	}
-	if v := second(table.Refresh(t.Context())).Version; v != 1 {
+	if v := must(table.Refresh(t.Context())).Version; v != 1 {
 		t.Errorf("fenced commits landed: version %d", v)
 	}
 	// Progress may go down, if it starts from what the table says: a topic was reset.
@@ -149,7 +149,7 @@ func TestFencedByStaleHead(t *testing.T) {
 	}
 	// A refresh by another writer leaves the progress as it is, and yet says that the id isn't ours any more.
 	mustCommit(t, b, Commit{Moves: []Move{move("q", -1, 1)}})
-	second(a.Refresh(t.Context()))
+	must(a.Refresh(t.Context()))
 	mustCommit(t, b, Commit{Moves: []Move{move("q", 1, 1)}})
 	if _, err := a.Commit(t.Context(), Commit{Moves: []Move{move("q", 1, 5)}}); !errors.As(err, &fenced) {
 		t.Errorf("after another writer's refresh: %v", err)
@@ -276,7 +276,9 @@ func TestRefusedFiles(t *testing.T) {
 	a := mustFile(t, store, 2)
 	for want, c := range map[string]Commit{
 		"added twice": {Add: []Add{a, a}}, "moved twice": {Moves: []Move{move("a", -1, 1), move("a", -1, 2)}},
-		"outside of": {Add: []Add{{Path: "s3://other/place"}}}, "not found": {Add: []Add{{Path: "not-there"}}},
+		"by the commit itself": {Info: map[string]json.RawMessage{"txnId": json.RawMessage("1")}, Moves: []Move{move("z", -1, 1)}},
+		"not valid JSON":       {Info: map[string]json.RawMessage{"x": json.RawMessage("{")}, Moves: []Move{move("z", -1, 1)}},
+		"outside of":           {Add: []Add{{Path: "s3://other/place"}}}, "not found": {Add: []Add{{Path: "not-there"}}},
 	} {
 		if _, err := table.Commit(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
@@ -288,7 +290,7 @@ func TestRefusedFiles(t *testing.T) {
 func TestRacingWriters(t *testing.T) {
 	const writers, commits = 8, 100
 	dir := t.TempDir()
-	local := second(object.NewLocal(dir))
+	local := must(object.NewLocal(dir))
 	mustCreate(t, local, Spec{}, Options{})
 	var wg sync.WaitGroup
 	errs := make([]error, writers)

@@ -104,7 +104,7 @@ func wideFile(t testing.TB, s object.Store, first, n int64, day int32, region *s
 func wideTable(t testing.TB, config map[string]string) (dir string, table *Table) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "orders of 2026")
-	table = mustCreate(t, second(object.NewLocal(dir)), Spec{Schema: wideSchema, PartitionColumns: []string{"day", "region"},
+	table = mustCreate(t, must(object.NewLocal(dir)), Spec{Schema: wideSchema, PartitionColumns: []string{"day", "region"},
 		Name: "orders", Description: "All orders, \"raw\"", Configuration: config}, Options{})
 	return dir, table
 }

@@ -82,7 +82,7 @@ func TestCheckpoints(t *testing.T) {
 	if files, rows := counts(t, s); files != 12 || rows != 12 {
 		t.Errorf("%d files, %d rows", files, rows)
 	}
-	if files, _ := counts(t, second(table.SnapshotAt(t.Context(), 7))); files != 7 {
+	if files, _ := counts(t, must(table.SnapshotAt(t.Context(), 7))); files != 7 {
 		t.Errorf("version 7 has %d files", files)
 	}
 	// A writer that opened without counts gets them back with its next checkpoint, and writes checksums again.
@@ -219,7 +219,7 @@ func TestCheckpointMadeByTheOtherWriter(t *testing.T) {
 		if (i+1)%4 == 0 {
 			w, id = b, "b"
 		}
-		from, ok := second(w.Refresh(t.Context())).Txn(id)
+		from, ok := must(w.Refresh(t.Context())).Txn(id)
 		mustCommit(t, w, Commit{Moves: []Move{{AppID: id, First: !ok, From: from, To: from + 1}}})
 		if err := a.Maintain(t.Context()); err != nil {
 			t.Fatal(err)
@@ -282,7 +282,7 @@ func TestLogCleanup(t *testing.T) {
 	if files, rows := counts(t, mustSnapshot(t, mustOpen(t, store, Options{}))); files != 40 || rows != 40 {
 		t.Errorf("%d files, %d rows", files, rows)
 	}
-	if files, _ := counts(t, second(table.SnapshotAt(t.Context(), 21))); files != 21 {
+	if files, _ := counts(t, must(table.SnapshotAt(t.Context(), 21))); files != 21 {
 		t.Errorf("version 21 has %d files", files)
 	}
 	if _, err := table.SnapshotAt(t.Context(), 19); err == nil {

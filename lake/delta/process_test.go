@@ -35,7 +35,7 @@ func writerProcess() int {
 
 func TestRacingProcesses(t *testing.T) {
 	dir := t.TempDir()
-	local := second(object.NewLocal(dir))
+	local := must(object.NewLocal(dir))
 	mustCreate(t, local, Spec{Configuration: map[string]string{"delta.checkpointInterval": "10"}}, Options{})
 	said := make([]bytes.Buffer, processWriters)
 	cmds := make([]*exec.Cmd, processWriters)
@@ -114,7 +114,7 @@ func TestKilledWriter(t *testing.T) {
 		break
 	}
 	t.Logf("killed %d times", kills)
-	local := second(object.NewLocal(dir))
+	local := must(object.NewLocal(dir))
 	checkRows(t, local, killedGoal, "killed writer")
 	if v := mustOpen(t, local, Options{}).Head().Version; v != killedGoal/10 {
 		t.Errorf("version %d, want %d", v, killedGoal/10)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"sync"
 
 	"github.com/google/uuid"
@@ -18,11 +19,11 @@ var ErrNotConditional = errors.New("the store overwrites where it was told to pu
 // winners.
 const checkRacers = 4
 
-// CheckPutIfAbsent tries the store's put-if-absent under a fresh name in folder (such as "_delta_log/.check") and removes what
-// it wrote. It returns an error that wraps ErrNotConditional if a second put succeeds, replaces the first or, in a race, wins
+// CheckPutIfAbsent tries the store's put-if-absent under a fresh hidden name in folder ("_delta_log", or "" for the root) and
+// removes what it wrote. It returns an error that wraps ErrNotConditional if a second put succeeds, replaces the first or, in a race, wins
 // beside another. It costs a few requests: run it once at start.
 func CheckPutIfAbsent(ctx context.Context, s Store, folder string) error {
-	name := folder + "/" + uuid.NewString()
+	name := path.Join(folder, ".check-"+uuid.NewString())
 	defer func() { _ = s.Delete(context.WithoutCancel(ctx), name) }() // a left-over of the check harms nobody
 	errs := make([]error, checkRacers)
 	var wg sync.WaitGroup

@@ -357,7 +357,7 @@ func (l *Local) list(ctx context.Context, dir, prefix, after string, yield func(
 // the names below them belong.
 func (l *Local) readDir(dir, prefix, after string) ([]string, error) {
 	f, err := os.Open(filepath.Join(l.root, filepath.FromSlash(dir)))
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
 	if err != nil {
@@ -382,7 +382,7 @@ func (l *Local) readDir(dir, prefix, after string) ([]string, error) {
 				names = append(names, name)
 			}
 		}
-		if err == io.EOF {
+		if err == io.EOF || errors.Is(err, syscall.ENOTDIR) {
 			slices.Sort(names)
 			return names, nil
 		}

@@ -291,7 +291,7 @@ func TestOneWinnerAmongProcesses(t *testing.T) {
 
 func TestCheckPutIfAbsent(t *testing.T) {
 	for name, s := range stores(t) {
-		if err := CheckPutIfAbsent(t.Context(), s, "_delta_log/.check"); err != nil {
+		if err := CheckPutIfAbsent(t.Context(), s, "_delta_log"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if left := list(t, s, "", ""); left != nil {
