@@ -325,6 +325,26 @@ func TestRootThatIsNoRecord(t *testing.T) {
 	}
 }
 
+func TestUnknownSchemasAreAskedForNowAndThen(t *testing.T) {
+	src := &source{}
+	d := mustDeclare(t, recordOf(`"long"`))
+	dec, err := NewDecoder(d, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := columns.NewBuilder(&columns.Schema{Fields: d.Fields})
+	for range 2*unknownFor + 3 {
+		var re *sink.RowError
+		if err := dec.Append(b, 0, []byte{0, 0, 0, 0, 9, 2}, nil); !errors.As(err, &re) {
+			t.Fatal(err)
+		}
+		b.Rollback()
+	}
+	if src.asked != 3 {
+		t.Errorf("asked %d times for %d records of an unknown schema, want 3", src.asked, 2*unknownFor+3)
+	}
+}
+
 const flatSchema = `{"type":"record","name":"Order","fields":[
  {"name":"event_id","type":"string"},{"name":"order_id","type":"string"},{"name":"customer_id","type":"string"},
  {"name":"status","type":{"type":"enum","name":"S","symbols":["placed","shipped","delivered","returned"]}},

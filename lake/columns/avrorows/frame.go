@@ -11,8 +11,8 @@ import (
 	"github.com/tributary-io/tributary/lake/sink"
 )
 
-// Source gives the schemas that producers have written with. A schema registry's client is one. It is asked once for each id
-// and must be safe for concurrent use.
+// Source gives the schemas that producers have written with. A schema registry's client is one. It is asked once for each id (and
+// now and then for one that it doesn't know), and must be safe for concurrent use.
 type Source interface {
 	// SchemaByID returns the schema with the registry's id. ErrUnknownSchema (wrapped) says that there is none: the record is
 	// bad. Any other error says that the registry can't be asked now: the record is tried again.
@@ -56,10 +56,21 @@ type Decoder struct {
 	source   Source // nil: values are bare, and written with the declared schema
 	bare     *Plan
 
-	last  atomic.Pointer[entry]
-	mu    sync.Mutex
-	plans map[key]*entry
+	last    atomic.Pointer[entry]
+	mu      sync.Mutex
+	plans   map[key]*entry
+	unknown map[key]*unknown
 }
+
+// unknown remembers for some records that the source has no schema of a key: it may be registered later, but a stream of bad
+// records must not become a stream of requests.
+type unknown struct {
+	err  error // a *sink.RowError
+	left int   // records that are not asked for again
+}
+
+// unknownFor is how many records are taken as bad before the source is asked again.
+const unknownFor = 1000
 
 type entry struct {
 	key  key
@@ -74,7 +85,7 @@ func NewDecoder(d *Declared, source Source) (*Decoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Decoder{declared: d, source: source, bare: bare, plans: map[key]*entry{}}, nil
+	return &Decoder{declared: d, source: source, bare: bare, plans: map[key]*entry{}, unknown: map[key]*unknown{}}, nil
 }
 
 // Width is the number of columns that a value fills.
@@ -135,17 +146,22 @@ func headerKey(v []byte) (k key, err error) {
 	return k, err
 }
 
-// find returns the plan for a key, asking the source for a schema that it hasn't seen. An unknown schema is not remembered: it
-// may be registered later.
+// find returns the plan for a key, asking the source for a schema that it hasn't seen.
 func (d *Decoder) find(k key) (*entry, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if e := d.plans[k]; e != nil {
 		return e, nil
 	}
+	if u := d.unknown[k]; u != nil && u.left > 0 {
+		u.left--
+		return nil, u.err
+	}
 	text, err := d.ask(k)
 	if errors.Is(err, ErrUnknownSchema) {
-		return nil, &sink.RowError{Err: fmt.Errorf("schema %s: %w", k, err)}
+		err = &sink.RowError{Err: fmt.Errorf("schema %s: %w", k, err)}
+		d.unknown[k] = &unknown{err, unknownFor}
+		return nil, err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("schema %s can't be had from the registry: %w", k, err)
@@ -155,6 +171,7 @@ func (d *Decoder) find(k key) (*entry, error) {
 		e.err = &sink.RowError{Err: fmt.Errorf("schema %s: %w", k, err)}
 	}
 	d.plans[k] = e
+	delete(d.unknown, k)
 	return e, nil
 }
 
