@@ -214,30 +214,25 @@ func (w *localWriter) Abort() {
 // syncParallel bounds the syncs in flight at once: the file system groups concurrent ones into few flushes.
 const syncParallel = 8
 
-// Sync implements Store: the files first, all at once, then each of their folders.
-func (l *Local) Sync(ctx context.Context, names ...string) error {
-	var dirs []string
-	group, _ := errgroup.WithContext(ctx)
+// Sync implements Store: all files and their folders at once. No order is needed among them.
+func (l *Local) Sync(_ context.Context, names ...string) error {
+	var group errgroup.Group
 	group.SetLimit(syncParallel)
+	var dirs []string
 	for _, name := range names {
-		path, err := l.path("sync", name)
-		if err != nil {
-			return err
-		}
-		if dir := filepath.Dir(path); !slices.Contains(dirs, dir) {
+		group.Go(func() error {
+			path, err := l.path("sync", name)
+			if err != nil {
+				return err
+			}
+			return l.fail("sync", name, syncFile(path))
+		})
+		if dir := filepath.Dir(filepath.Join(l.root, filepath.FromSlash(name))); !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
-		}
-		group.Go(func() error { return l.fail("sync", name, syncFile(path)) })
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	for _, dir := range dirs {
-		if err := syncDir(dir); err != nil {
-			return l.fail("sync", dir, err)
+			group.Go(func() error { return l.fail("sync", name, syncDir(dir)) })
 		}
 	}
-	return nil
+	return group.Wait()
 }
 
 // syncFile flushes a file that may have been written through another handle: fsync works on the inode.
