@@ -160,14 +160,16 @@ func (e *Engine) restoreStore(ctx context.Context, r *runner, sp restoreSpan) er
 		r.restore.add(len(records), size, next-max(before, sp.From))
 		return nil
 	}
-	err := fetch.Read(ctx, e.restoreClient, cfg, sp.Span, apply)
+	if err := r.db.BeginRestore(sp.store); err != nil {
+		return err
+	}
+	// What was read is kept whatever ended the reading: the next attempt goes on behind it.
+	err := errors.Join(fetch.Read(ctx, e.restoreClient, cfg, sp.Span, apply), r.db.EndRestore(sp.store))
 	if err != nil {
 		return err
 	}
-	if sp.From >= sp.To { // nothing to read, but the store may not know where it is
-		if _, ok := r.db.Offset(sp.store); !ok {
-			return r.db.Restore(sp.store, nil, sp.To)
-		}
+	if _, ok := r.db.Offset(sp.store); !ok { // nothing to read, but the store has to know where it is
+		return r.db.Restore(sp.store, nil, sp.To)
 	}
 	return nil
 }
