@@ -2,7 +2,9 @@ package lake
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -345,6 +347,44 @@ func TestShow(t *testing.T) {
 	}
 	if m := info.History[0].SourceOffsets; m != "orders-0:0-2" {
 		t.Errorf("the history says %q", m)
+	}
+}
+
+// TestAppendWhileCommitting fills the next batch while one is committed, as the engine does.
+func TestAppendWhileCommitting(t *testing.T) {
+	store := object.NewMemory("t")
+	w := openSink[string, order](t, Delta("mem", Store(store)))
+	fill := func(from int64) sink.Batch {
+		b := w.NewBatch()
+		for o := from; o < from+50; o++ {
+			row := order{ID: fmt.Sprint(o)}
+			if err := b.Append(nil, &row, meta(o)); err != nil {
+				t.Error(err)
+			}
+		}
+		return b
+	}
+	next := fill(0)
+	for at := int64(0); at < 1000; at += 50 {
+		from := at
+		if at == 0 {
+			from = sink.NoOffset
+		}
+		done := make(chan error)
+		go func(b sink.Batch) {
+			_, err := w.Commit(ctx, b, []sink.Move{move(0, from, at+50)})
+			b.Release()
+			done <- err
+		}(next)
+		next = fill(at + 50)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	next.Release()
+	ids := texts(allRows(t, store), "id")
+	if len(ids) != 1000 || len(slices.Compact(ids)) != 1000 {
+		t.Errorf("%d rows", len(ids))
 	}
 }
 

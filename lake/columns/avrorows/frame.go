@@ -72,6 +72,9 @@ type unknown struct {
 // unknownFor is how many records are taken as bad before the source is asked again.
 const unknownFor = 1000
 
+// maxUnknown bounds how many keys are remembered as unknown: bytes that aren't Avro at all may hold any id.
+const maxUnknown = 1000
+
 type entry struct {
 	key  key
 	plan *Plan
@@ -160,6 +163,9 @@ func (d *Decoder) find(k key) (*entry, error) {
 	text, err := d.ask(k)
 	if errors.Is(err, ErrUnknownSchema) {
 		err = &sink.RowError{Err: fmt.Errorf("schema %s: %w", k, err)}
+		if len(d.unknown) >= maxUnknown {
+			clear(d.unknown)
+		}
 		d.unknown[k] = &unknown{err, unknownFor}
 		return nil, err
 	}
