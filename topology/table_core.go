@@ -20,15 +20,19 @@ type table[K, V any] struct {
 	windows *windowInfo[K]
 }
 
-// derived takes the options of a table that is computed from another one. It has a store of its own only if the user names it; with
-// other options for a store, or with Materialized, Kafka Streams takes a number.
-func (b *Builder) derived(opts []Option, prefix string, burns, missing bool) (*operation, *state.Spec) {
-	s := newSettings(opts, statelessOptions|keyValueOptions)
+// transformPrefix begins generated names of TransformValues.
+const transformPrefix = "KTABLE-TRANSFORMVALUES-"
+
+// derived takes the options of a table that is computed from another one; more are those that it takes beside the usual ones. It has a
+// store of its own only if the user names it; with other options for a store, or with Materialized, Kafka Streams takes a number, except
+// for TransformValues.
+func (b *Builder) derived(opts []Option, more optionKind, prefix string, missing bool) (*operation, *state.Spec) {
+	s := newSettings(opts, statelessOptions|keyValueOptions|more)
 	var spec *state.Spec
 	switch {
 	case namesStore(s):
 		spec = b.keyValueStore(s, prefix, true).spec
-	case s.has(anyMaterialized) && burns:
+	case s.has(anyMaterialized) && prefix != transformPrefix:
 		b.graph.NewStoreName(prefix)
 	}
 	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.userName, prefix)}
@@ -59,7 +63,7 @@ func addTable[K, V, V2 any](t *table[K, V], o *operation, node *logical.Node, ou
 }
 
 func filterTable[K, V any](t *table[K, V], keep func(K, V) (bool, error), not bool, opts []Option) *table[K, V] {
-	o, spec := t.b.derived(opts, "KTABLE-FILTER-", true, keep == nil)
+	o, spec := t.b.derived(opts, 0, "KTABLE-FILTER-", keep == nil)
 	out := &table[K, V]{key: keySerde(o.settings, t.key), value: valueSerde(o.settings, t.value), spec: spec}
 	proc := processors.NewTableFilter(t.proc, keep, not, storeOf(o, spec, out.key, out.value))
 	out.proc = proc
@@ -69,7 +73,7 @@ func filterTable[K, V any](t *table[K, V], keep func(K, V) (bool, error), not bo
 }
 
 func mapTableValues[K, V, V2 any](t *table[K, V], f func(K, V) (V2, error), opts []Option) *table[K, V2] {
-	o, spec := t.b.derived(opts, "KTABLE-MAPVALUES-", true, f == nil)
+	o, spec := t.b.derived(opts, 0, "KTABLE-MAPVALUES-", f == nil)
 	out := &table[K, V2]{
 		key: keySerde(o.settings, t.key), value: valueSerde(o.settings, inferred[V, V2](t.value)), spec: spec,
 	}
@@ -78,19 +82,7 @@ func mapTableValues[K, V, V2 any](t *table[K, V], f func(K, V) (V2, error), opts
 }
 
 func transformTableValues[K, V, V2 any](t *table[K, V], newTransformer func() processors.ValueTransformer[K, V, V2], opts []Option) *table[K, V2] {
-	var stores []Option
-	var rest []Option
-	for _, opt := range opts {
-		if opt.kind == optStores {
-			stores = append(stores, opt)
-		} else {
-			rest = append(rest, opt)
-		}
-	}
-	o, spec := t.b.derived(rest, "KTABLE-TRANSFORMVALUES-", false, newTransformer == nil)
-	for _, opt := range stores {
-		opt.apply(o.settings)
-	}
+	o, spec := t.b.derived(opts, optStores, transformPrefix, newTransformer == nil)
 	out := &table[K, V2]{
 		key: keySerde(o.settings, t.key), value: valueSerde(o.settings, inferred[V, V2](t.value)), spec: spec,
 	}

@@ -210,3 +210,45 @@ func TestDedupByIDInAnyPartition(t *testing.T) {
 		t.Errorf("%d records came out, want one of each id: %v", len(got), got)
 	}
 }
+
+// prefixer puts what a store says before each row's value.
+type prefixer struct {
+	store processors.Store[string, string]
+	get   func(string) (string, bool, error)
+}
+
+func (p *prefixer) Init(ctx processors.BaseContext) error {
+	s, err := processors.KeyValueStore(ctx, p.store)
+	if err == nil {
+		p.get = s.Get
+	}
+	return err
+}
+
+func (p *prefixer) Transform(key string, value *string) (string, error) {
+	prefix, ok, err := p.get(key)
+	if !ok {
+		prefix = "none"
+	}
+	return prefix + " " + or(value, "null"), err
+}
+
+func (*prefixer) Close() error { return nil }
+
+func TestTransformValuesReadsStores(t *testing.T) {
+	b := topology.NewBuilder("app")
+	store := topology.KeyValueStore("prefixes", serde.String, serde.String)
+	b.AddStateStore(store)
+	topology.Changes(b.Table("in", serde.String, serde.String).
+		TransformValues(func() processors.ValueTransformer[string, string, string] { return &prefixer{store: store.Store} },
+			topology.Stores("prefixes"), topology.Store("transformed"))).
+		MapValues(func(v *string) string { return or(v, "deleted") }).
+		To("out")
+	got, err := feed(t, b, message{"k", "v", 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]message{{"k", "none v", 1}}, got, cmp.AllowUnexported(message{})); diff != "" {
+		t.Error(diff)
+	}
+}
