@@ -18,6 +18,20 @@ func NewTableAggregate[K, V, A any](aggregation Aggregation[K, V, A], store Stor
 type aggregated[K, A any] struct {
 	store Store[K, A]
 	old   oldValues
+	storeShare
+}
+
+// storeShare says whether several nodes write one store, as those of a cogroup do. Then none of them holds updates back: what another one
+// has written meanwhile would be missing in the old values.
+type storeShare struct{ shared bool }
+
+func (s *storeShare) share() { s.shared = true }
+
+func (t *aggregated[K, A]) open(rt Runtime, out *updates[K, A]) (*rows[K, A], error) {
+	if t.shared {
+		return openRows(rt, t.store)
+	}
+	return openOwnRows(rt, t.store, out)
 }
 
 // EnableOldValues implements Table.
@@ -41,7 +55,7 @@ func (t *streamAggregate[K, V, A]) New(rt Runtime, children []Child) (Instance, 
 		return Instance{}, err
 	}
 	n := &streamAggregator[K, V, A]{Aggregation: t.aggregation, rt: rt, out: out}
-	open := func() (err error) { n.rows, err = openRows(rt, t.store); return err }
+	open := func() (err error) { n.rows, err = t.open(rt, out); return err }
 	return Instance{Next: Guard(rt, n.process), Init: open}, nil
 }
 
@@ -121,7 +135,7 @@ func (t *tableAggregate[K, V, A]) New(rt Runtime, children []Child) (Instance, e
 		return Instance{}, err
 	}
 	n := &tableAggregator[K, V, A]{Aggregation: t.aggregation, out: out}
-	open := func() (err error) { n.rows, err = openRows(rt, t.store); return err }
+	open := func() (err error) { n.rows, err = t.open(rt, out); return err }
 	return Instance{Next: Guard(rt, n.process), Init: open}, nil
 }
 

@@ -15,6 +15,7 @@ type sessionAggregate[K, V, A any] struct {
 	aggregation Aggregation[K, V, A]
 	windows     SessionWindows
 	emit        Emit
+	storeShare
 }
 
 // EnableOldValues implements Table.
@@ -45,7 +46,10 @@ func (t *sessionAggregate[K, V, A]) New(rt Runtime, children []Child) (Instance,
 			return err
 		}
 		n.closer = &sessionCloser[K, A]{newRounds(rt, t.emit, n.rows.retention), n.rows, out}
-		return nil
+		if t.emit.OnClose || t.shared {
+			return nil
+		}
+		return n.rows.holdBack(out)
 	}
 	return Instance{Next: Guard(rt, n.process), Init: open}, nil
 }

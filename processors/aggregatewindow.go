@@ -13,6 +13,7 @@ func NewWindowAggregate[K, V, A any](aggregation Aggregation[K, V, A], windows T
 type windowed[K, A any] struct {
 	store Store[K, A]
 	old   oldValues
+	storeShare
 }
 
 // EnableOldValues implements Table.
@@ -42,7 +43,7 @@ func (t *windowAggregate[K, V, A]) New(rt Runtime, children []Child) (Instance, 
 		windows:    t.windows,
 	}
 	n.inWindow = n.update
-	open := func() error { return n.open(t.store, timeWindowRange{&n.windows}) }
+	open := func() error { return n.open(t.store, t.shared, timeWindowRange{&n.windows}) }
 	return Instance{Next: Guard(rt, n.process), Init: open}, nil
 }
 
@@ -57,12 +58,15 @@ type windowNode[K, V, A any] struct {
 	closer *windowCloser[K, A]
 }
 
-func (n *windowNode[K, V, A]) open(store Store[K, A], windows closeRange) (err error) {
+func (n *windowNode[K, V, A]) open(store Store[K, A], shared bool, windows closeRange) (err error) {
 	if n.rows, err = openWindowRows(n.rt, store); err != nil {
 		return err
 	}
 	n.closer = &windowCloser[K, A]{newRounds(n.rt, n.emit, n.rows.retention), n.rows, n.out, windows}
-	return nil
+	if n.emit.OnClose || shared {
+		return nil
+	}
+	return n.rows.holdBack(n.out, windows.end)
 }
 
 // store writes a window's aggregate and, unless results wait for the window's end, sends the change.

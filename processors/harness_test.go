@@ -33,6 +33,7 @@ type env struct {
 	inits      []func() error
 	closers    []func() error
 	schedules  []func(int64) error
+	hooks      []func() error
 	headers    []processors.Header
 	offset     int64
 }
@@ -77,6 +78,16 @@ func (e *env) start() {
 		}
 	}
 	e.inits = nil
+}
+
+// commit does what nodes do at a commit.
+func (e *env) commit() {
+	e.t.Helper()
+	for _, f := range e.hooks {
+		if err := f(); err != nil {
+			e.t.Fatal(err)
+		}
+	}
 }
 
 // pipe sends a record into a node.
@@ -186,6 +197,8 @@ func (r *rt) Schedule(_ time.Duration, _ processors.PunctuationType, f func(int6
 	r.schedules = append(r.schedules, f)
 	return nil
 }
+
+func (r *rt) BeforeCommit(f func() error) { r.hooks = append(r.hooks, f) }
 
 func (r *rt) Failed(err error) error {
 	if processors.IsFatal(err) {

@@ -170,7 +170,7 @@ func (t *tableJoinMerge[K, O]) New(rt Runtime, children []Child) (Instance, erro
 		c.IsLatest = latest
 		return send(out, r, c, r.Timestamp)
 	}
-	open := func() (err error) { rows, err = openRows(rt, *t.store); return err }
+	open := func() (err error) { rows, err = openOwnRows(rt, *t.store, out); return err }
 	return Instance{Next: Guard(rt, keep), Init: open}, nil
 }
 

@@ -2,17 +2,26 @@ package processors
 
 // NewTablePassThrough merges tables that share one store: the end of a cogroup, whose inputs each aggregate into that store.
 func NewTablePassThrough[K, V any](parents []Table[K, V], store Store[K, V]) Table[K, V] {
-	return &tablePassThrough[K, V]{parents, StoreView[K, V]{store}}
+	return newPassThrough(parents, StoreView[K, V]{store})
 }
 
 // NewWindowedPassThrough is NewTablePassThrough for time and sliding windows.
 func NewWindowedPassThrough[K, V any](parents []Table[Windowed[K], V], store Store[K, V]) Table[Windowed[K], V] {
-	return &tablePassThrough[Windowed[K], V]{parents, windowView[K, V]{store}}
+	return newPassThrough(parents, windowView[K, V]{store})
 }
 
 // NewSessionPassThrough is NewTablePassThrough for session windows.
 func NewSessionPassThrough[K, V any](parents []Table[Windowed[K], V], store Store[K, V]) Table[Windowed[K], V] {
-	return &tablePassThrough[Windowed[K], V]{parents, sessionView[K, V]{store}}
+	return newPassThrough(parents, sessionView[K, V]{store})
+}
+
+func newPassThrough[K, V any](parents []Table[K, V], view ViewSupplier[K, V]) Table[K, V] {
+	for _, p := range parents {
+		if s, ok := p.(interface{ share() }); ok {
+			s.share()
+		}
+	}
+	return &tablePassThrough[K, V]{parents, view}
 }
 
 type tablePassThrough[K, V any] struct {

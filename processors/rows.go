@@ -8,6 +8,7 @@ type rows[K, V any] struct {
 	kv          state.KeyValueBytes
 	timestamped bool
 	versions    state.VersionedBytes // instead of kv
+	held        *coalesced           // of a store whose updates wait for the commit
 }
 
 func openRows[K, V any](rt Runtime, s Store[K, V]) (*rows[K, V], error) {
@@ -25,6 +26,53 @@ func openRows[K, V any](rt Runtime, s Store[K, V]) (*rows[K, V], error) {
 		err = &state.LookupError{Store: s.Name, Want: "key-value or versioned", Got: spec.Kind}
 	}
 	return t, fatal(err)
+}
+
+// openOwnRows opens the store of a node that sends its updates to out, at once or, where the store's spec says so, at the commit.
+func openOwnRows[K, V any](rt Runtime, s Store[K, V], out *updates[K, V]) (*rows[K, V], error) {
+	t, err := openRows(rt, s)
+	if err != nil || t.kv == nil {
+		return t, err
+	}
+	spec, err := specOf(rt, s.Name)
+	if err != nil {
+		return nil, fatal(err)
+	}
+	t.held = coalesce(rt, spec, func() error { return t.flush(out) })
+	out.held = t.held != nil
+	return t, nil
+}
+
+// flush sends what was held back.
+func (t *rows[K, V]) flush(out *updates[K, V]) error {
+	return t.held.flush(func(row *heldRow) error {
+		key, err := t.decodeKeyShared(row.key)
+		if err != nil {
+			return err
+		}
+		now, err := t.find(key)
+		if err != nil {
+			return err
+		}
+		c, ok, err := t.changeOf(row, now, out.old)
+		if err != nil || !ok {
+			return err
+		}
+		ts := now.Timestamp
+		if now.Null {
+			ts = row.by.Timestamp
+		}
+		return out.forward(key, c, ts, row.by.Headers)
+	})
+}
+
+// bytesNow reads the bytes of the row that put is about to write.
+func (t *rows[K, V]) bytesNow() ([]byte, error) {
+	data, _, ok, err := t.kv.Get(t.key, nil)
+	if err != nil || !ok {
+		return nil, t.failed("get", err)
+	}
+	return filled(data), nil
 }
 
 func (t *rows[K, V]) versioned() bool { return t.versions != nil }
@@ -82,6 +130,11 @@ func (t *rows[K, V]) put(v V, null bool, ts int64) (put, latest bool, err error)
 	data, err := t.encodeValue(v, null)
 	if err != nil {
 		return false, false, err
+	}
+	if t.held != nil {
+		if err := t.held.touch(t.key, t.key, Window{}, t.bytesNow); err != nil {
+			return false, false, err
+		}
 	}
 	if t.versions == nil {
 		if err := t.kv.Put(t.key, data, ts); err != nil {

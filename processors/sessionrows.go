@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/tributary-io/tributary/state"
@@ -10,7 +11,9 @@ import (
 type sessionRows[K, V any] struct {
 	coder[K, V]
 	bytes     state.SessionBytes
-	retention int64 // ms
+	retention int64      // ms
+	held      *coalesced // of a store whose updates wait for the commit
+	row       []byte     // names the row that is written, for held
 }
 
 func openSessionRows[K, V any](rt Runtime, s Store[K, V]) (*sessionRows[K, V], error) {
@@ -21,6 +24,68 @@ func openSessionRows[K, V any](rt Runtime, s Store[K, V]) (*sessionRows[K, V], e
 	t := &sessionRows[K, V]{coder: newCoder(rt, s, spec), retention: spec.RetentionMs}
 	t.bytes, err = rt.Stores().SessionBytes(s.Name)
 	return t, fatal(err)
+}
+
+// holdBack makes the updates of the store wait for the commit, where its spec says so.
+func (t *sessionRows[K, V]) holdBack(out *updates[Windowed[K], V]) error {
+	spec, err := specOf(t.rt, t.name)
+	if err != nil {
+		return fatal(err)
+	}
+	t.held = coalesce(t.rt, spec, func() error { return t.flush(out) })
+	out.held = t.held != nil
+	return nil
+}
+
+// flush sends what was held back.
+func (t *sessionRows[K, V]) flush(out *updates[Windowed[K], V]) error {
+	return t.held.flush(func(row *heldRow) error {
+		key, err := t.decodeKeyShared(row.key)
+		if err != nil {
+			return err
+		}
+		windowed := Windowed[K]{Key: key, Window: row.window}
+		now, err := t.get(windowed)
+		if err != nil {
+			return err
+		}
+		c, ok, err := t.changeOf(row, now, out.old)
+		if err != nil || !ok {
+			return err
+		}
+		return out.forward(windowed, c, row.window.End, row.by.Headers)
+	})
+}
+
+// hold notes that a session of the key last found is about to be written.
+func (t *sessionRows[K, V]) hold(w Window) error {
+	if t.held == nil {
+		return nil
+	}
+	t.row = binary.BigEndian.AppendUint64(append(t.row[:0], t.key...), uint64(w.Start))
+	t.row = binary.BigEndian.AppendUint64(t.row, uint64(w.End))
+	return t.held.touch(t.row, t.key, w, func() ([]byte, error) {
+		data, ok, err := t.bytes.Get(t.key, w.Start, w.End, nil)
+		if err != nil || !ok {
+			return nil, t.failed("get", err)
+		}
+		return filled(data), nil
+	})
+}
+
+// get reads one session.
+func (t *sessionRows[K, V]) get(key Windowed[K]) (Row[V], error) {
+	if err := t.encodeKey(key.Key); err != nil {
+		return noRow[V](), err
+	}
+	data, ok, err := t.bytes.Get(t.key, key.Window.Start, key.Window.End, t.dst())
+	if err != nil {
+		return noRow[V](), t.failed("get", err)
+	}
+	if !ok {
+		return noRow[V](), nil
+	}
+	return t.decodeGot(data, key.Window.End)
 }
 
 // session is a session in the store.
@@ -74,6 +139,9 @@ func (t *sessionRows[K, V]) set(w Window, a agg[V]) error {
 	if err != nil {
 		return err
 	}
+	if err := t.hold(w); err != nil {
+		return err
+	}
 	expired, err := t.bytes.Put(t.key, data, w.Start, w.End)
 	if err != nil {
 		return t.failed("put", err)
@@ -85,6 +153,9 @@ func (t *sessionRows[K, V]) set(w Window, a agg[V]) error {
 }
 
 func (t *sessionRows[K, V]) remove(w Window) error {
+	if err := t.hold(w); err != nil {
+		return err
+	}
 	if err := t.bytes.Remove(t.key, w.Start, w.End); err != nil {
 		return t.failed("remove", err)
 	}
@@ -103,17 +174,5 @@ func (s sessionView[K, V]) Open(rt Runtime) (View[Windowed[K], V], error) {
 	if err != nil {
 		return nil, err
 	}
-	return unversioned[Windowed[K], V](func(key Windowed[K]) (Row[V], error) {
-		if err := t.encodeKey(key.Key); err != nil {
-			return noRow[V](), err
-		}
-		data, ok, err := t.bytes.Get(t.key, key.Window.Start, key.Window.End, t.dst())
-		if err != nil {
-			return noRow[V](), t.failed("get", err)
-		}
-		if !ok {
-			return noRow[V](), nil
-		}
-		return t.decodeGot(data, key.Window.End)
-	}), nil
+	return unversioned[Windowed[K], V](t.get), nil
 }

@@ -68,6 +68,7 @@ func (o *oldValues) enable(own, force bool, parents ...func(force bool) bool) bo
 type updates[K, V any] struct {
 	next Next[K, Change[V]]
 	old  bool // send old values
+	held bool // updates wait for the commit: see coalesced
 	out  Record[K, Change[V]]
 }
 
@@ -82,6 +83,13 @@ func send[K, In, V any](u *updates[K, V], r *Record[K, In], c Change[V], ts int6
 }
 
 func (u *updates[K, V]) send(key K, c Change[V], ts int64, headers []Header) error {
+	if u.held {
+		return nil
+	}
+	return u.forward(key, c, ts, headers)
+}
+
+func (u *updates[K, V]) forward(key K, c Change[V], ts int64, headers []Header) error {
 	if !u.old && !c.OldNull {
 		var none V
 		c.Old, c.OldNull = none, true

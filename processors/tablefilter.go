@@ -66,7 +66,7 @@ func (t *TableFilter[K, V]) New(rt Runtime, children []Child) (Instance, error) 
 	if t.store == nil {
 		return Instance{Next: Guard(rt, n.process)}, nil
 	}
-	open := func() (err error) { n.rows, err = openRows(rt, *t.store); return err }
+	open := func() (err error) { n.rows, err = openOwnRows(rt, *t.store, out); return err }
 	return Instance{Next: Guard(rt, n.process), Init: open}, nil
 }
 

@@ -47,7 +47,7 @@ func (t *tableMap[K, V, V2]) New(rt Runtime, children []Child) (Instance, error)
 			if n.mapped, closer, err = t.mapper(rt); err != nil || t.store == nil {
 				return err
 			}
-			n.rows, err = openRows(rt, *t.store)
+			n.rows, err = openOwnRows(rt, *t.store, out)
 			return err
 		},
 		Close: func() error {

@@ -50,7 +50,7 @@ func (t *TableSource[K, V]) New(rt Runtime, children []Child) (Instance, error) 
 	if !t.materialized {
 		return Instance{Next: Guard(rt, n.passOn)}, nil
 	}
-	open := func() (err error) { n.rows, err = openRows(rt, t.store); return err }
+	open := func() (err error) { n.rows, err = openOwnRows(rt, t.store, out); return err }
 	return Instance{Next: Guard(rt, n.store), Init: open}, nil
 }
 

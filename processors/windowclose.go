@@ -1,6 +1,10 @@
 package processors
 
-import "github.com/tributary-io/tributary/state"
+import (
+	"math"
+
+	"github.com/tributary-io/tributary/state"
+)
 
 // windowCloser sends the results of closed windows.
 //
@@ -77,7 +81,12 @@ func (w timeWindowRange) starts(last, closeTime int64) (from, to int64, ok bool)
 	return from, to, to >= 0 && (last == NoTimestamp || w.windows.startsWithin(from, to))
 }
 
-func (w timeWindowRange) end(start int64) int64 { return start + w.windows.SizeMs }
+func (w timeWindowRange) end(start int64) int64 {
+	if w.windows.Unlimited {
+		return math.MaxInt64
+	}
+	return start + w.windows.SizeMs
+}
 
 // slidingRange is the closeRange of sliding windows: they are closed when their end, which is inclusive, is past.
 type slidingRange struct{ difference int64 }

@@ -1,13 +1,19 @@
 package processors
 
-import "github.com/tributary-io/tributary/state"
+import (
+	"encoding/binary"
+
+	"github.com/tributary-io/tributary/state"
+)
 
 // windowRows is rows for a window store: the row of a key and a window's start.
 type windowRows[K, V any] struct {
 	coder[K, V]
 	bytes       state.WindowBytes
 	timestamped bool
-	retention   int64 // ms
+	retention   int64      // ms
+	held        *coalesced // of a store whose updates wait for the commit
+	row         []byte     // names the row that is written, for held
 }
 
 func openWindowRows[K, V any](rt Runtime, s Store[K, V]) (*windowRows[K, V], error) {
@@ -18,6 +24,53 @@ func openWindowRows[K, V any](rt Runtime, s Store[K, V]) (*windowRows[K, V], err
 	t := &windowRows[K, V]{coder: newCoder(rt, s, spec), timestamped: spec.Kind == state.TimestampedWindow, retention: spec.RetentionMs}
 	t.bytes, err = rt.Stores().WindowBytes(s.Name)
 	return t, fatal(err)
+}
+
+// holdBack makes the updates of the store wait for the commit, where its spec says so. end gives the end of a window.
+func (t *windowRows[K, V]) holdBack(out *updates[Windowed[K], V], end func(start int64) int64) error {
+	spec, err := specOf(t.rt, t.name)
+	if err != nil {
+		return fatal(err)
+	}
+	t.held = coalesce(t.rt, spec, func() error { return t.flush(out, end) })
+	out.held = t.held != nil
+	return nil
+}
+
+// flush sends what was held back.
+func (t *windowRows[K, V]) flush(out *updates[Windowed[K], V], end func(start int64) int64) error {
+	return t.held.flush(func(row *heldRow) error {
+		key, err := t.decodeKeyShared(row.key)
+		if err != nil {
+			return err
+		}
+		start := row.window.Start
+		now, err := t.find(key, start)
+		if err != nil {
+			return err
+		}
+		c, ok, err := t.changeOf(row, now, out.old)
+		if err != nil || !ok {
+			return err
+		}
+		ts := now.Timestamp
+		if now.Null {
+			ts = row.by.Timestamp
+		}
+		return out.forward(Windowed[K]{Key: key, Window: Window{Start: start, End: end(start)}}, c, ts, row.by.Headers)
+	})
+}
+
+// hold notes that the row of the key last found is about to be written in the window that starts at start.
+func (t *windowRows[K, V]) hold(start int64) error {
+	t.row = binary.BigEndian.AppendUint64(append(t.row[:0], t.key...), uint64(start))
+	return t.held.touch(t.row, t.key, Window{Start: start}, func() ([]byte, error) {
+		data, _, ok, err := t.bytes.Get(t.key, start, nil)
+		if err != nil || !ok {
+			return nil, t.failed("get", err)
+		}
+		return filled(data), nil
+	})
 }
 
 // find reads the row of key in the window that starts at start. set then writes it.
@@ -43,6 +96,11 @@ func (t *windowRows[K, V]) set(v V, null bool, start, ts int64) error {
 	data, err := t.encodeValue(v, null)
 	if err != nil {
 		return err
+	}
+	if t.held != nil {
+		if err := t.hold(start); err != nil {
+			return err
+		}
 	}
 	expired, err := t.bytes.Put(t.key, data, start, ts)
 	if err != nil {
