@@ -15,10 +15,11 @@
 // the newest version checksum and the few commits after it, so that opening a table with a long log is cheap. A Snapshot adds
 // the list of files, which is streamed from the newest good checkpoint and the commits after it.
 //
-// Files, each with its subject: action*.go the lines of the log; schema*.go, evolve.go the table's columns; protocol.go what a
-// table may demand; logfiles.go names in _delta_log; head.go, snapshot.go, replay.go, checkpointread.go reading; commit.go
-// writing; checksum.go, checkpointwrite.go, lastcheckpoint.go, cleanup.go, maintain.go upkeep; stats.go, partition.go the
-// values inside an add action.
+// Where to look: action*.go for the lines of the log; schema*.go, walk.go and evolve.go for the table's columns; protocol.go for
+// what a table may demand, props.go for its properties; logfiles.go for names in _delta_log; head.go, load.go and refresh.go for
+// opening, snapshot.go and checkpointread.go for the file list; create.go, commit.go and put.go for writing; maintain.go,
+// checksum.go, checkpointwrite.go, lastcheckpoint.go and cleanup.go for upkeep; stats.go, statvalue.go, partition.go and path.go
+// for the values inside an add action. What is written, and what is refused, is told in docs/format/delta-log.md.
 //
 // The package must not know Kafka, Arrow types of rows, or how rows became files. It makes no decisions by real time other
 // than through Options.Now.
