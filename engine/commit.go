@@ -148,10 +148,14 @@ func (e *Engine) sealStores(r *runner, w *commitWork) error {
 		if r.changelog[rec.Store] == nil {
 			r.changelog[rec.Store] = new(txn.End)
 		}
-		// The bytes belong to the generation, which outlives the transaction, but for a scratch key: copied by the collector.
+		timestamp := rec.Timestamp
+		if timestamp == state.NoTimestamp {
+			timestamp = e.cfg.clock().UnixMilli()
+		}
+		// The bytes belong to the generation. They are copied, since a client that is given up may still read them for a moment.
 		err := r.out.produce(txn.Record{
 			Topic: e.plan.Stores[specs[rec.Store].Name].Changelog, Partition: r.spec.id.Partition,
-			Key: r.out.copy(rec.Key), Value: rec.Value, Timestamp: rec.Timestamp, Headers: r.out.headers(rec.Headers), End: r.changelog[rec.Store],
+			Key: r.out.copy(rec.Key), Value: r.out.copy(rec.Value), Timestamp: timestamp, Headers: r.out.headers(rec.Headers), End: r.changelog[rec.Store],
 		})
 		if err != nil {
 			return fmt.Errorf("changelog of store %s: %w", specs[rec.Store].Name, err)
