@@ -36,6 +36,9 @@ func (db *DB) Seal() (*Generation, error) {
 		}
 	}
 	for _, s := range db.stores {
+		if err := s.dropNeedlessTombstones(); err != nil {
+			return nil, err
+		}
 		s.sealedMeta = s.cur
 		if s.open.empty() {
 			continue
@@ -46,6 +49,40 @@ func (db *DB) Seal() (*Generation, error) {
 	}
 	db.pending.Store(true)
 	return &db.gen, nil
+}
+
+// dropNeedlessTombstones leaves those out of the changelog of a store that coalesces its updates whose row was neither there at the last
+// commit nor is now: nothing has changed since.
+func (s *store) dropNeedlessTombstones() error {
+	if !s.spec.Caching {
+		return nil
+	}
+	for i := range s.open.log {
+		r := &s.open.log[i]
+		if r.entry == 0 || r.valLen >= 0 || r.superseded {
+			continue
+		}
+		before, err := s.sealedOrBase(s.open.entryKey(r.entry - 1))
+		if err != nil {
+			return err
+		}
+		r.superseded = !before
+	}
+	return nil
+}
+
+// sealedOrBase reports whether a row was there before the open generation.
+func (s *store) sealedOrBase(row []byte) (bool, error) {
+	if s.recent != nil {
+		if val, found := s.recent.get(row); found {
+			return val != nil, nil
+		}
+	}
+	_, ok, err := s.base.get(row, nil)
+	if err != nil {
+		return false, fmt.Errorf("store %q: %w", s.spec.Name, err)
+	}
+	return ok, nil
 }
 
 // takeSpare gives an empty overlay.

@@ -86,7 +86,8 @@ type Spec struct {
 	// LogHeaders puts the current record's headers on changelog records: Kafka Streams 4.3 does so for the window stores of stream
 	// joins and for the subscriptions of joins by foreign key. Restoring ignores them.
 	LogHeaders bool
-	// Caching says that the user wants updates coalesced until the commit. The state layer itself does not look at it.
+	// Caching says that the user wants updates coalesced until the commit. The changelog then has the last record of each key in a
+	// generation whatever the policy, and none of a row that was deleted without having been there at the last commit.
 	Caching bool
 	// SourceTopic is set where the store is restored from the topic that it is filled from, instead of a changelog of its own.
 	// Such a store emits no changelog records.

@@ -88,7 +88,11 @@ func (s *store) logs() bool { return s.spec.logs() && !s.restoring }
 // logRow logs a row just written, leaving out the first skip bytes of its value.
 func (s *store) logRow(e uint32, skip int, ts int64) {
 	if s.logs() {
-		s.open.logRow(e, skip, ts, s.db.opt.Policy)
+		policy := s.db.opt.Policy
+		if s.spec.Caching {
+			policy = LastPerKeyPerCommit
+		}
+		s.open.logRow(e, skip, ts, policy)
 		s.logHeaders()
 	}
 }

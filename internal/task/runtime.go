@@ -39,7 +39,12 @@ func (rt *runtime) StreamTimeMs() int64          { return rt.task.streamTime }
 func (rt *runtime) Now() time.Time               { return rt.task.cfg.Clock() }
 func (rt *runtime) Stores() state.Stores         { return rt.stores }
 func (rt *runtime) Dropped(reason string)        { rt.node.drops.add(reason) }
-func (rt *runtime) RequestCommit()               { rt.task.commitRequested = true }
+
+// BeforeCommit implements processors.CommitHooks. Nodes register in the order in which they are initialized: parents first, so that what
+// one of them sends, those below can still send on.
+func (rt *runtime) BeforeCommit(f func() error) { rt.task.onCommit = append(rt.task.onCommit, f) }
+
+func (rt *runtime) RequestCommit() { rt.task.commitRequested = true }
 
 func (rt *runtime) Progress(key string) (int64, bool) {
 	v, ok := rt.task.progress[key]

@@ -100,6 +100,7 @@ type Task struct {
 	ahead      bool     // the next record is above it
 	schedules  schedules
 	progress   map[string]int64
+	onCommit   []func() error // of nodes that hold updates back until the commit
 
 	dirty           bool // something was processed since the last TakeDirty
 	commitRequested bool
@@ -158,7 +159,7 @@ func (t *Task) Close() error {
 			errs = append(errs, fmt.Errorf("task %s: node %s: %w", t.cfg.ID, n.spec.Name, err))
 		}
 	}
-	t.nodes, t.schedules = nil, schedules{}
+	t.nodes, t.schedules, t.onCommit = nil, schedules{}, nil
 	return errors.Join(errs...)
 }
 
@@ -222,4 +223,23 @@ func (t *Task) resetContext(timestamp int64) {
 // Current is the input record being processed: its topic and partition, and its offset. In a punctuation the topic is empty.
 func (t *Task) Current() (TopicPartition, int64) {
 	return TopicPartition{t.context.Topic, t.context.Partition}, t.context.Offset
+}
+
+// PrepareCommit lets the nodes send what they hold back until the commit. The host calls it before it seals the stores and takes the
+// positions. Errors are fatal for the task.
+func (t *Task) PrepareCommit() error {
+	for _, f := range t.onCommit {
+		if err := runHook(f); err != nil {
+			return t.located("", err)
+		}
+	}
+	if len(t.onCommit) > 0 {
+		t.resetContext(t.nowMs())
+	}
+	return nil
+}
+
+func runHook(f func() error) (err error) {
+	defer recoverTo(&err)
+	return f()
 }

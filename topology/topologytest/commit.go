@@ -25,6 +25,10 @@ func (d *Driver) Commit() error {
 // commit ends the transaction: the changelogs' records join it, then everything in it becomes visible at once.
 func (d *Driver) commit() error {
 	for _, m := range d.tasks {
+		if err := m.task.PrepareCommit(); err != nil {
+			d.discard()
+			return err
+		}
 		if err := m.seal(); err != nil {
 			return err
 		}
