@@ -80,7 +80,7 @@ func newDemo() *cobra.Command {
 	f.addCluster(cmd.Flags())
 	f.addStream(cmd.Flags())
 	f.addEngine(cmd.Flags())
-	cmd.AddCommand(newDemoEmit(), newDemoRun())
+	cmd.AddCommand(newDemoEmit(), newDemoRun(), newDemoFlights())
 	return cmd
 }
 
@@ -131,6 +131,32 @@ func newDemoRun() *cobra.Command {
 				return err
 			}
 			return demo.Serve(cmd.Context(), f.cfg)
+		},
+	}
+	f.addCluster(cmd.Flags())
+	f.addEngine(cmd.Flags())
+	return cmd
+}
+
+func newDemoFlights() *cobra.Command {
+	var f demoFlags
+	cmd := &cobra.Command{
+		Use:   "flights",
+		Short: "Run the application of examples/flights on a month of real departures",
+		Long: "Emits 26,483 departures from New York's airports with planes and airports as tables, joins them, adds them up by hour, and lands\n" +
+			"two Delta tables. Hours stay open for two days of event time, so the last ones are not in the table yet when it ends.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.finish(cmd); err != nil {
+				return err
+			}
+			tables, err := demo.Flights(cmd.Context(), f.cfg)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(f.cfg.Out, "\nLanded, each row once:")
+			demo.PrintTables(f.cfg.Out, tables)
+			return nil
 		},
 	}
 	f.addCluster(cmd.Flags())

@@ -48,8 +48,11 @@ func newRoot() *cobra.Command {
 			"Begin with: tributary demo",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		PersistentPreRun: func(*cobra.Command, []string) {
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
 			level := slog.LevelWarn
+			if cmd.Name() == "demo" {
+				level = slog.LevelError // its input is bad here and there on purpose, and its summary counts that
+			}
 			if verbose {
 				level = slog.LevelInfo
 			}

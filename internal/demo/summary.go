@@ -93,9 +93,7 @@ func (s *Summary) closeBooks(days *diary) error {
 // Print writes the summary for people.
 func (s *Summary) Print(out io.Writer) {
 	fmt.Fprintf(out, "\nLanded, each row once:\n")
-	for _, t := range s.Tables {
-		fmt.Fprintf(out, "  %-50s %8d rows, version %d, %d files\n", t.Place, t.Rows, t.Version, t.Files)
-	}
+	PrintTables(out, s.Tables)
 	fmt.Fprintf(out, "Offsets landed in %s, by the table itself:", app.RawTable)
 	for _, p := range s.Tables[0].Next {
 		fmt.Fprintf(out, " %d up to %d", p.Partition, p.Next)
