@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,7 +112,13 @@ func rowsOf(rec arrow.RecordBatch) (out []map[string]any) {
 	return out
 }
 
-func readBack(t testing.TB, data []byte) (out []map[string]any, groups int) {
+// fataler is what testing and rapid have in common.
+type fataler interface {
+	Helper()
+	Fatal(...any)
+}
+
+func readBack(t fataler, data []byte) (out []map[string]any, groups int) {
 	t.Helper()
 	pf, err := file.NewParquetReader(bytes.NewReader(data))
 	if err != nil {
@@ -367,6 +374,77 @@ func TestDistinctEstimateAndDictionaries(t *testing.T) {
 	}
 	if got, _ := readBack(t, buf.Bytes()); !cmp.Equal(rowsOf(rec), got, cmpopts.EquateNaNs()) {
 		t.Error("the rows read back differ")
+	}
+}
+
+// TestDictionariesReadBack writes columns with few values, with and without nulls, over several row groups and pages.
+func TestDictionariesReadBack(t *testing.T) {
+	few := []string{"", "placed", "geliefert 😀", "a much longer value than the others, which come next"}
+	rapid.Check(t, func(t *rapid.T) {
+		b := columns.NewBuilder(&columns.Schema{Fields: []columns.Field{leaf("s", columns.String), leaf("n", columns.Long), leaf("full", columns.String)}})
+		c := b.Columns()
+		nulls := rapid.IntRange(0, 4).Draw(t, "nulls")
+		for i := range rapid.IntRange(1, 400).Draw(t, "rows") {
+			if nulls > 0 && i%5 < nulls {
+				if err := b.AppendNull(0); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				c[0].AppendString(few[(i*7+i/11)%len(few)])
+			}
+			c[1].AppendInt64(int64(i % 3))
+			c[2].AppendString(few[i/100%len(few)])
+			if err := b.EndRow(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rec := b.Record()
+		var buf bytes.Buffer
+		if err := Write(&buf, rec, Measure(rec), Options{RowGroupRows: rapid.Int64Range(1, 500).Draw(t, "group")}); err != nil {
+			t.Fatal(err)
+		}
+		got, _ := readBack(t, buf.Bytes())
+		if d := cmp.Diff(rowsOf(rec), got); d != "" {
+			t.Fatal(d)
+		}
+		checkFooterBounds(t, buf.Bytes(), got)
+	})
+}
+
+// checkFooterBounds compares the footer's bounds of column 0, a string, with the rows of each row group.
+func checkFooterBounds(t *rapid.T, data []byte, rows []map[string]any) {
+	pf, err := file.NewParquetReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pf.Close()
+	for g := range pf.NumRowGroups() {
+		md := pf.MetaData().RowGroup(g)
+		group := rows[:md.NumRows()]
+		rows = rows[md.NumRows():]
+		var all []string
+		nulls := int64(0)
+		for _, r := range group {
+			if s, ok := r["s"].(string); ok {
+				all = append(all, s)
+			} else {
+				nulls++
+			}
+		}
+		cc, err := md.ColumnChunk(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := cc.Statistics()
+		if err != nil || st == nil {
+			t.Fatal("no statistics", err)
+		}
+		if st.NullCount() != nulls {
+			t.Fatalf("group %d: %d nulls, want %d", g, st.NullCount(), nulls)
+		}
+		if st.HasMinMax() && (len(all) == 0 || string(st.EncodeMin()) != slices.Min(all) || string(st.EncodeMax()) != slices.Max(all)) {
+			t.Fatalf("group %d: bounds %q and %q of %q", g, st.EncodeMin(), st.EncodeMax(), all)
+		}
 	}
 }
 
