@@ -107,6 +107,9 @@ func (e *Engine) seal() (*commitWork, error) {
 			continue
 		}
 		w.runners = append(w.runners, r)
+		if err := r.task.PrepareCommit(); err != nil { // updates that wait for the commit
+			return w, &TaskError{Task: taskOf(r.spec.id), Err: err}
+		}
 		w.positions[r] = r.moved()
 		w.metas[r] = maps.Clone(r.task.Progress())
 		r.task.TakeDirty()
