@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,13 +20,16 @@ import (
 const (
 	startLimit = 90 * time.Second // for a broker to be ready, on a busy machine
 	stopLimit  = 30 * time.Second // for a controlled shutdown
-	heap       = "-Xmx320m"
 )
+
+// smallJVM keeps a broker light, for tests: little memory, and no more compiling than is needed for a short life.
+var smallJVM = []string{"-Xmx320m", "-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
 
 // Cluster is a running Kafka cluster.
 type Cluster struct {
 	dir   string
 	lib   string
+	jvm   []string // options of the brokers' JVMs
 	nodes []*node
 
 	mu      sync.Mutex
@@ -34,7 +38,7 @@ type Cluster struct {
 }
 
 // startCluster starts nodes brokers and waits until all answer. extra are broker settings over the package's own.
-func startCluster(count int, extra map[string]string) (*Cluster, error) {
+func startCluster(count int, jvm []string, extra map[string]string) (*Cluster, error) {
 	lib, err := jars()
 	if err != nil {
 		return nil, err
@@ -43,7 +47,7 @@ func startCluster(count int, extra map[string]string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{dir: dir, lib: lib, running: map[int]*exec.Cmd{}, ended: map[int]chan struct{}{}}
+	c := &Cluster{dir: dir, lib: lib, jvm: jvm, running: map[int]*exec.Cmd{}, ended: map[int]chan struct{}{}}
 	if err := c.prepare(count, extra); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -117,8 +121,8 @@ func (c *Cluster) up(i int) error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command("java", heap, "-Xms64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-cp", c.lib+"/*", "kafka.Kafka", n.config())
+	cmd := exec.Command("java", slices.Concat(c.jvm, []string{
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-cp", c.lib + "/*", "kafka.Kafka", n.config()})...)
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, childAttributes()
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start node %d: %w", i, err)

@@ -53,7 +53,7 @@ func Shared(t testing.TB, nodes int) *Cluster {
 	err := shared.errs[nodes]
 	if err == nil {
 		var c *Cluster
-		if c, err = startCluster(nodes, nil); err == nil {
+		if c, err = startCluster(nodes, smallJVM, nil); err == nil {
 			shared.clusters[nodes] = c
 			return c
 		}
@@ -69,7 +69,7 @@ func Start(t testing.TB, nodes int) *Cluster { return StartWith(t, nodes, nil) }
 // StartWith is Start with broker settings over the package's own.
 func StartWith(t testing.TB, nodes int, settings map[string]string) *Cluster {
 	t.Helper()
-	c, err := startCluster(nodes, settings)
+	c, err := startCluster(nodes, smallJVM, settings)
 	if err != nil {
 		skipOrFail(t, err)
 	}

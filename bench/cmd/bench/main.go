@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// options are the command's flags.
+type options struct {
+	workloads []string
+	peers     string // directory of the peers' programs, built; empty: none
+	records   int
+	keys      int
+	rounds    int
+	commit    time.Duration
+	out       string // directory of the report
+	profile   bool
+	heap      string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	var err error
+	if len(os.Args) > 1 && os.Args[1] == "child" {
+		err = child(ctx, os.Args[2:])
+	} else {
+		err = bench(ctx, os.Args[1:])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func bench(ctx context.Context, args []string) error {
+	o := options{}
+	flags := flag.NewFlagSet("bench", flag.ExitOnError)
+	list := flags.String("workload", "a,b,c,d,e,f,g,h", "which workloads, by comma; see bench/README.md")
+	flags.StringVar(&o.peers, "peers", "", "directory of the peers' programs, built; without it they are left out")
+	flags.IntVar(&o.records, "records", 2_000_000, "records of the input")
+	flags.IntVar(&o.keys, "keys", 1_000_000, "orders, which are the keys of workload d")
+	flags.IntVar(&o.rounds, "rounds", 3, "runs of each program, in turn")
+	flags.DurationVar(&o.commit, "commit", 100*time.Millisecond, "commit interval")
+	flags.StringVar(&o.out, "out", "bench-report", "directory for report.md, report.json and profiles")
+	flags.BoolVar(&o.profile, "profile", false, "write CPU and allocation profiles of Tributary's runs (they cost a few per cent)")
+	flags.StringVar(&o.heap, "broker-heap", "1g", "memory of the broker's JVM")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is not a flag: workloads are chosen by -workload", flags.Arg(0))
+	}
+	o.workloads = strings.Split(*list, ",")
+	s, err := begin(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	rep, err := s.all(ctx)
+	if werr := rep.write(o.out); werr != nil && err == nil {
+		err = werr
+	}
+	return err
+}

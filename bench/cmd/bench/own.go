@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tributary-io/tributary/bench/internal/measure"
+)
+
+// harnessRounds is how often the harness runs in a process: the last round is warm.
+const harnessRounds = 4
+
+// harnessRecords is the harness's input.
+const harnessRecords = 200_000
+
+// tributary is this project.
+type tributary struct{ s *session }
+
+func (tributary) name() string      { return "tributary" }
+func (tributary) takes(string) bool { return true }
+
+func (t tributary) run(ctx context.Context, workload string) ([]measure.Result, error) {
+	if workload == "g" {
+		return t.harness(ctx)
+	}
+	app := t.s.application("tributary", workload)
+	var r measure.Result
+	var err error
+	switch workload {
+	case "e":
+		r, err = t.restore(ctx, app)
+	case "f":
+		r, err = t.killed(ctx, app)
+	default:
+		r, err = one(t.start(ctx, app, workload, 0))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []measure.Result{r}, t.s.cleanUp(ctx, app)
+}
+
+// start runs the engine in a process.
+func (t tributary) start(ctx context.Context, app, workload string, killAt int) ([]measure.Result, error) {
+	args := []string{"child", "-role", roleEngine, "-w", workload, "-app", app, "-brokers", t.s.brokers(), "-state-dir", t.s.stateDir(app),
+		"-commit", t.s.opts.commit.String(), "-kill-at", fmt.Sprint(killAt), "-launched", fmt.Sprint(time.Now().UnixNano())}
+	if t.s.opts.profile {
+		dir, err := filepath.Abs(filepath.Join(t.s.opts.out, "profiles", app))
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "-profile", dir)
+	}
+	return t.s.self(ctx, killAt > 0, args...)
+}
+
+// restore runs workload d to its end, removes its state, and starts it again.
+func (t tributary) restore(ctx context.Context, app string) (measure.Result, error) {
+	if _, err := t.start(ctx, app, "d", 0); err != nil {
+		return nil, err
+	}
+	if err := removeState(t.s.stateDir(app)); err != nil {
+		return nil, err
+	}
+	r, err := one(t.start(ctx, app, "d", 0))
+	if err == nil {
+		r["restore_ms"] = r.Number("start_to_running_ms") - r.Number("start_to_restore_begin_ms")
+	}
+	return r, err
+}
+
+// removeState removes the tasks' stores, not the instance's identity.
+func removeState(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && strings.Contains(d.Name(), "_") {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
+			return filepath.SkipDir
+		}
+		return nil
+	})
+}
+
+// killed runs workload d, which kills itself at half of the input, and starts it again.
+func (t tributary) killed(ctx context.Context, app string) (measure.Result, error) {
+	if _, err := t.start(ctx, app, "d", t.s.opts.records/2); err != nil {
+		return nil, err
+	}
+	return one(t.start(ctx, app, "d", 0))
+}
+
+func (t tributary) harness(ctx context.Context) ([]measure.Result, error) {
+	var all []measure.Result
+	for _, v := range harnessVariants {
+		args := []string{"child", "-role", roleHarness, "-w", v.workload, "-records", fmt.Sprint(harnessRecords), "-keys", fmt.Sprint(harnessRecords / 2),
+			"-rounds", fmt.Sprint(harnessRounds), "-state-dir", t.s.dir}
+		if v.disk {
+			args = append(args, "-disk")
+		}
+		rounds, err := t.s.self(ctx, false, args...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, warm(rounds, v.name))
+	}
+	return all, nil
+}
+
+// self runs this program as a child.
+func (s *session) self(ctx context.Context, killed bool, args ...string) ([]measure.Result, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return s.execute(ctx, killed, program, args...)
+}
+
+// harnessVariants are the topologies that harnesses are compared by, with stores in memory and on disk.
+var harnessVariants = []struct {
+	name, workload string
+	disk           bool
+}{
+	{"a", "a", false}, {"c, in memory", "c", false}, {"d, in memory", "d", false}, {"c, on disk", "c", true}, {"d, on disk", "d", true},
+}
+
+// warm is the last round's result.
+func warm(rounds []measure.Result, variant string) measure.Result {
+	last := rounds[len(rounds)-1]
+	last["variant"], last["cold_rec_per_s"] = variant, rounds[0].Number(measure.RecordsPerS)
+	return last
+}
+
+// raw is the client's loop.
+type raw struct{ s *session }
+
+func (raw) name() string        { return "franz-go" }
+func (raw) takes(w string) bool { return w == "a" }
+
+func (c raw) run(ctx context.Context, workload string) ([]measure.Result, error) {
+	app := c.s.application("raw", workload)
+	r, err := one(c.s.self(ctx, false, "child", "-role", roleRaw, "-w", workload, "-app", app, "-brokers", c.s.brokers(), "-commit", c.s.opts.commit.String()))
+	if err != nil {
+		return nil, err
+	}
+	return []measure.Result{r}, c.s.cleanUp(ctx, app)
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tributary-io/tributary/bench/internal/measure"
+	"github.com/tributary-io/tributary/internal/realkafka"
+)
+
+// figure is something that a workload is compared by.
+type figure struct {
+	key   string // in the result
+	label string
+	form  string // of the number
+}
+
+var (
+	cpu   = figure{measure.CPUPerRecord, "CPU, µs a record", "%.2f"}
+	speed = figure{measure.RecordsPerS, "records/s", "%.0f"}
+	peak  = figure{measure.PeakMB, "peak memory, MB", "%.0f"}
+
+	throughput = []figure{cpu, speed, peak}
+)
+
+// figures are those of each workload.
+var figures = map[string][]figure{
+	"a": throughput, "b": throughput, "c": throughput, "d": throughput,
+	"e": {cpu, {"restore_ms", "restore, ms", "%.0f"}, {"start_to_running_ms", "start to running, ms", "%.0f"}, peak},
+	"f": {{"restored_records", "records restored", "%.0f"}, {"start_to_first_record_ms", "start to the first record, ms", "%.0f"}},
+	"g": {cpu, speed, {"cold_rec_per_s", "records/s, first round", "%.0f"}},
+	"h": {{"launch_to_running_ms", "launch to running, ms", "%.0f"}, peak},
+}
+
+var titles = map[string]string{
+	"a": "pass-through", "b": "deduplication by event id", "c": "table join, re-key, one-minute windows", "d": "count by key",
+	"e": "restore of d from its changelog", "f": "d after kill -9 in the middle, state kept", "g": "test harness, one record at a time",
+	"h": "an application without work",
+}
+
+// run is one run's result.
+type run struct {
+	Workload, Who string
+	Round         int
+	Result        measure.Result
+}
+
+// report collects results.
+type report struct {
+	opts  options
+	began time.Time
+	Runs  []run
+}
+
+func newReport(o options) *report { return &report{opts: o, began: time.Now()} }
+
+func (r *report) add(workload, who string, round int, result measure.Result) {
+	r.Runs = append(r.Runs, run{workload, variantOf(who, result), round, result})
+}
+
+// write writes the report in both forms.
+func (r *report) write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var md strings.Builder
+	fmt.Fprintf(&md, "# Benchmarks of %s\n\n%s, %d CPUs, Kafka %s on the same machine; %d records, %d keys, commits every %v.\n", r.began.UTC().Format("2006-01-02 15:04 MST"),
+		runtime.Version(), runtime.NumCPU(), realkafka.Version, r.opts.records, r.opts.keys, r.opts.commit)
+	for _, w := range r.opts.workloads {
+		md.WriteString("\n" + r.section(w))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "report.md"), []byte(md.String()), 0o644); err != nil {
+		return err
+	}
+	b, err := json.MarshalIndent(r.Runs, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "report.json"), b, 0o644)
+}
+
+// section is a workload's tables: what each did, and the ratios round by round.
+func (r *report) section(workload string) string {
+	var md strings.Builder
+	fmt.Fprintf(&md, "## %s: %s\n\n", workload, titles[workload])
+	names := r.contestants(workload)
+	if len(names) == 0 {
+		return md.String() + "Not run.\n"
+	}
+	row := func(first string, cell func(figure) string) {
+		fmt.Fprintf(&md, "| %s |", first)
+		for _, f := range figures[workload] {
+			fmt.Fprintf(&md, " %s |", cell(f))
+		}
+		md.WriteString("\n")
+	}
+	row("", func(f figure) string { return f.label })
+	row("---", func(figure) string { return "---" })
+	for _, name := range names {
+		row(name, func(f figure) string { return spread(r.values(workload, name, f.key), f.form) })
+	}
+	for _, name := range names {
+		own := ownName(name)
+		if name == own || !slices.Contains(names, own) {
+			continue
+		}
+		row(own+" / "+name, func(f figure) string {
+			return spread(ratios(r.values(workload, own, f.key), r.values(workload, name, f.key)), "%.2f")
+		})
+	}
+	return md.String()
+}
+
+// ownName is the name of ours in the variant of name.
+func ownName(name string) string {
+	if _, variant, ok := strings.Cut(name, " ("); ok {
+		return "tributary (" + variant
+	}
+	return "tributary"
+}
+
+func (r *report) contestants(workload string) (names []string) {
+	for _, x := range r.Runs {
+		if x.Workload == workload && !slices.Contains(names, x.Who) {
+			names = append(names, x.Who)
+		}
+	}
+	return names
+}
+
+func (r *report) values(workload, who, key string) (all []float64) {
+	for _, x := range r.Runs {
+		if x.Workload == workload && x.Who == who {
+			all = append(all, x.Result.Number(key))
+		}
+	}
+	return all
+}
+
+// ratios compares round by round, so that what disturbed both doesn't count.
+func ratios(own, other []float64) (all []float64) {
+	for i := range min(len(own), len(other)) {
+		if other[i] > 0 {
+			all = append(all, own[i]/other[i])
+		}
+	}
+	return all
+}
+
+// spread is the median, with the least and the greatest.
+func spread(values []float64, form string) string {
+	if len(values) == 0 {
+		return "-"
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	median := (sorted[(n-1)/2] + sorted[n/2]) / 2
+	text := fmt.Sprintf(form, median)
+	if n > 1 {
+		text += fmt.Sprintf(" ("+form+"–"+form+")", sorted[0], sorted[n-1])
+	}
+	return text
+}

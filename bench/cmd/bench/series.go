@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/tributary-io/tributary/bench/internal/measure"
+)
+
+// all runs every workload. What was measured before an error is in the report.
+func (s *session) all(ctx context.Context) (*report, error) {
+	rep := newReport(s.opts)
+	peers, err := s.peers()
+	if err != nil {
+		return rep, err
+	}
+	field := slices.Concat([]contestant{tributary{s}, raw{s}}, peers)
+	for _, w := range s.opts.workloads {
+		if figures[w] == nil {
+			return rep, fmt.Errorf("there is no workload %q: they are a to h", w)
+		}
+		if err := s.series(ctx, rep, w, field); err != nil {
+			return rep, err
+		}
+		fmt.Println(rep.section(w))
+	}
+	return rep, nil
+}
+
+// series runs a workload on everyone who takes it, in turn.
+func (s *session) series(ctx context.Context, rep *report, workload string, field []contestant) error {
+	for round := range s.opts.rounds {
+		for _, c := range field {
+			if !c.takes(workload) {
+				continue
+			}
+			results, err := c.run(ctx, workload)
+			if err != nil {
+				return fmt.Errorf("workload %s, %s: %w", workload, c.name(), err)
+			}
+			for _, r := range results {
+				rep.add(workload, c.name(), round, r)
+				say("%s %s round %d: %.0f records/s, %.2f us of CPU a record, %.0f MB, load %.1f", workload, variantOf(c.name(), r), round+1,
+					r.Number(measure.RecordsPerS), r.Number(measure.CPUPerRecord), r.Number(measure.PeakMB), r.Number("load1"))
+			}
+		}
+	}
+	return nil
+}
+
+func variantOf(name string, r measure.Result) string {
+	if v, ok := r["variant"].(string); ok {
+		return name + " (" + v + ")"
+	}
+	return name
+}

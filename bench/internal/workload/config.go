@@ -1,0 +1,24 @@
+package workload
+
+import "time"
+
+// Config says what one run is.
+type Config struct {
+	Workload    string
+	Brokers     []string
+	Application string // its topics and group begin with this
+	Out         string // the output topic
+	StateDir    string
+	Commit      time.Duration
+	// Launched is when the process was asked for: start-up is counted from there. Zero: unknown.
+	Launched time.Time
+	// KillAt kills the own process without warning once so many records are processed. 0: never.
+	KillAt int64
+	// Profile is a directory for cpu.pprof and allocs.pprof of the measured span. Empty: none.
+	Profile string
+
+	// Of the harness:
+	Records, Keys int
+	Rounds        int
+	OnDisk        bool
+}

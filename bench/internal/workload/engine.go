@@ -1,0 +1,209 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tributary-io/tributary/bench/internal/input"
+	"github.com/tributary-io/tributary/bench/internal/measure"
+	"github.com/tributary-io/tributary/engine"
+)
+
+// idleLook is how long an application without work is looked at.
+const idleLook = 2 * time.Second
+
+// pollEvery is the time between looks at the committed offsets, the same as in the peers' programs.
+const pollEvery = 50 * time.Millisecond
+
+// stuckAfter is when a run without progress is given up.
+const stuckAfter = 2 * time.Minute
+
+// RunEngine runs a workload on Tributary's engine, exactly once, with its default settings but for the commit interval, until its
+// input is processed and committed.
+func RunEngine(ctx context.Context, cfg Config) (measure.Result, error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...))
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	defer client.Close()
+	admin := kadm.NewClient(client)
+	if err := input.CreateTopic(ctx, admin, cfg.Out); err != nil {
+		return nil, err
+	}
+	w, err := watch(ctx, admin, cfg.Application, Input(cfg.Workload))
+	if err != nil {
+		return nil, err
+	}
+	plan, err := Build(cfg.Workload, cfg.Application, cfg.Out)
+	if err != nil {
+		return nil, err
+	}
+	r := &engineRun{cfg: cfg, watcher: w, result: measure.Result{"what": "tributary", "w": cfg.Workload}}
+	r.engine, err = engine.New(plan, engine.Brokers(cfg.Brokers...), engine.StateDir(cfg.StateDir), engine.CommitInterval(cfg.Commit),
+		engine.Logger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))))
+	if err != nil {
+		return nil, err
+	}
+	return r.result, r.run(ctx)
+}
+
+type engineRun struct {
+	cfg     Config
+	engine  *engine.Engine
+	watcher *watcher
+	result  measure.Result
+	created time.Time
+
+	begun bool
+	from  measure.Snapshot // running, or the first record, whichever came first
+}
+
+func (r *engineRun) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	before := measure.Take()
+	r.created = before.At
+	go func() { ended <- r.engine.Run(ctx) }()
+	err := r.follow(ctx, before, ended)
+	began := time.Now()
+	cancel()
+	err = errors.Join(err, <-ended)
+	r.result["close_ms"] = time.Since(began).Milliseconds()
+	r.result["state_bytes_closed"] = measure.DirSize(r.cfg.StateDir)
+	return err
+}
+
+// follow looks at the instance until it is through.
+func (r *engineRun) follow(ctx context.Context, before measure.Snapshot, ended chan error) error {
+	running, err := r.awaitRunning(ended)
+	if err != nil {
+		return err
+	}
+	if r.cfg.Workload == "h" {
+		time.Sleep(idleLook)
+		r.result.Add(before, measure.Take(), 0)
+		r.result["rss_mb"] = measure.Memory()
+		return nil
+	}
+	stop, err := profile(r.cfg.Profile)
+	if err != nil {
+		return err
+	}
+	if err := r.awaitDone(ctx, ended); err != nil {
+		return err
+	}
+	to := measure.Take()
+	if err := stop(); err != nil {
+		return err
+	}
+	stats := r.engine.Stats()
+	n := stats.Processed
+	if r.cfg.Workload == "c" {
+		n = r.watcher.total // a record is processed in both sub-topologies
+	}
+	r.result["commits"], r.result["aborted"], r.result["produced"] = stats.Commits, stats.Aborted, stats.Produced
+	if restored := r.restored(stats); restored > 0 {
+		r.result["restored_records"] = restored
+	}
+	if n == 0 { // all was done before: the restore is what is measured
+		r.result.Add(before, running, r.restored(stats))
+		return nil
+	}
+	r.result.Add(r.from, to, n)
+	return nil
+}
+
+// awaitRunning waits until all tasks run, and notes how long that took.
+func (r *engineRun) awaitRunning(ended chan error) (measure.Snapshot, error) {
+	restoring := false
+	for {
+		s := r.engine.Stats()
+		if !restoring && s.Processed == 0 {
+			for _, t := range s.Tasks {
+				if t.Restoring && t.RestoredRecords > 0 {
+					restoring = true
+					r.result["start_to_restore_begin_ms"] = time.Since(r.created).Milliseconds()
+				}
+			}
+		}
+		r.sawRecord(s)
+		if s.State == engine.Running {
+			now := measure.Take()
+			r.result["start_to_running_ms"] = now.At.Sub(r.created).Milliseconds()
+			if !r.cfg.Launched.IsZero() {
+				r.result["launch_to_running_ms"] = now.At.Sub(r.cfg.Launched).Milliseconds()
+			}
+			if !r.begun {
+				r.from = now
+			}
+			return now, nil
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			return measure.Snapshot{}, errors.Join(errors.New("the engine ended while it was starting"), err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// sawRecord notes the first record, once.
+func (r *engineRun) sawRecord(s engine.Stats) {
+	if r.begun || s.Processed == 0 {
+		return
+	}
+	r.begun = true
+	now := measure.Take()
+	r.result["start_to_first_record_ms"] = now.At.Sub(r.created).Milliseconds()
+	if r.from.At.IsZero() {
+		r.from = now
+	}
+}
+
+// awaitDone waits until the input's end is committed.
+func (r *engineRun) awaitDone(ctx context.Context, ended chan error) error {
+	last, moved, looked := int64(-1), time.Now(), time.Now()
+	for {
+		s := r.engine.Stats()
+		r.sawRecord(s)
+		if r.cfg.KillAt > 0 && s.Processed >= r.cfg.KillAt {
+			fmt.Fprintf(os.Stderr, "KILL at processed=%d\n", s.Processed)
+			return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		if s.Processed != last {
+			last, moved = s.Processed, time.Now()
+		}
+		if time.Since(moved) > stuckAfter {
+			return fmt.Errorf("no progress for %v at %d records, %d are left", stuckAfter, s.Processed, s.Lag)
+		}
+		if time.Since(looked) >= pollEvery {
+			done, err := r.watcher.done(ctx)
+			if done || err != nil {
+				return err
+			}
+			looked = time.Now()
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			return errors.Join(errors.New("the engine ended early"), err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (r *engineRun) restored(s engine.Stats) (n int64) {
+	for _, t := range s.Tasks {
+		n += t.RestoredRecords
+	}
+	return n
+}

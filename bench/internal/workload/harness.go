@@ -1,0 +1,88 @@
+package workload
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/tributary-io/tributary/bench/internal/input"
+	"github.com/tributary-io/tributary/bench/internal/measure"
+	"github.com/tributary-io/tributary/serde"
+	"github.com/tributary-io/tributary/topology/topologytest"
+)
+
+// harnessOut is the output topic of the harness.
+const harnessOut = "out"
+
+// RunHarness pipes records one by one through a workload's topology in the test harness, reading what comes out after each, as a test
+// does. It gives a result for each round; each has a driver of its own.
+func RunHarness(cfg Config) ([]measure.Result, error) {
+	keys, values, times := harnessInput(cfg)
+	var all []measure.Result
+	for round := range cfg.Rounds {
+		r, err := harnessRound(cfg, keys, values, times)
+		if err != nil {
+			return nil, err
+		}
+		r["round"] = round
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+func harnessInput(cfg Config) (keys []string, values []string, times []int64) {
+	g := input.NewGenerator(1, cfg.Keys, cfg.Records)
+	for range cfg.Records {
+		e := g.Next()
+		key := input.OrderKey(e.Order)
+		if cfg.Workload == "c" {
+			key = input.CustomerKey(e.Order)
+		}
+		keys, values, times = append(keys, key), append(values, string(e.Value)), append(times, e.Timestamp)
+	}
+	return keys, values, times
+}
+
+func harnessRound(cfg Config, keys, values []string, times []int64) (measure.Result, error) {
+	workload := cfg.Workload
+	if workload == "d" {
+		workload = "d-out"
+	}
+	plan, err := Build(workload, "harness", harnessOut)
+	if err != nil {
+		return nil, err
+	}
+	var opts []topologytest.Option
+	store := "mem"
+	if cfg.OnDisk {
+		dir, err := os.MkdirTemp(cfg.StateDir, "harness-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir)
+		opts, store = append(opts, topologytest.PebbleStores(dir)), "disk"
+	}
+	d, err := topologytest.Open(plan, opts...)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	if cfg.Workload == "c" {
+		table := topologytest.Input(d, input.CustomerTable, serde.String, serde.Bytes)
+		for c := range input.Customers {
+			if err := table.Pipe(input.CustomerKey(c), input.CustomerValue(c), input.Base-1000); err != nil {
+				return nil, err
+			}
+		}
+	}
+	in, out := topologytest.Input(d, Input(cfg.Workload), serde.String, serde.String), 0
+	from := measure.Take()
+	for i, key := range keys {
+		if err := in.Pipe(key, values[i], times[i]); err != nil {
+			return nil, fmt.Errorf("record %d: %w", i, err)
+		}
+		out += len(d.Read(harnessOut))
+	}
+	r := measure.Result{"what": "tributary-harness", "w": cfg.Workload, "store": store, "out": out}
+	r.Add(from, measure.Take(), int64(len(keys)))
+	return r, nil
+}
