@@ -16,8 +16,9 @@ type deltaSink struct {
 	layout *layout // set by Bind
 }
 
-// Delta makes a sink of a Delta table. place is the path of the table's folder, or a URL that object.Open knows. The table is
-// made when the sink is first opened, if it isn't there.
+// Delta makes a sink of a Delta table. place is the path of the table's folder, or a URL that object.Open knows: file:///path, and
+// s3://bucket/folder in programs that import package lake/object/s3store. The table is made when the sink is first opened, if it
+// isn't there.
 //
 // Columns are the fields of the stream's value type (see package columns/gorows for names, tags and types), or those of an Avro
 // schema given by AvroValue. Options add columns and say how the table is made.

@@ -50,11 +50,15 @@ func (o Options) Normalize() (Options, error) {
 }
 
 // Write writes a batch as one Parquet file. leaves are what Measure found in the same batch.
-func Write(w io.Writer, rec arrow.RecordBatch, leaves []Leaf, opts Options) error {
-	opts, err := opts.Normalize()
-	if err != nil {
+func Write(w io.Writer, rec arrow.RecordBatch, leaves []Leaf, opts Options) (err error) {
+	if opts, err = opts.Normalize(); err != nil {
 		return err
 	}
+	defer func() {
+		if p := recover(); p != nil { // the library panics where a writer fails in some places
+			err = fmt.Errorf("write a Parquet file: %v", p)
+		}
+	}()
 	fw, err := pqarrow.NewFileWriter(rec.Schema(), noClose{w}, properties(leaves, opts), pqarrow.DefaultWriterProps())
 	if err != nil {
 		return fmt.Errorf("start a Parquet file: %w", err)

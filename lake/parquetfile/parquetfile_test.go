@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -159,6 +160,31 @@ func TestEveryKindReadsBack(t *testing.T) {
 	}
 	if err := Write(&bytes.Buffer{}, rec, nil, Options{Codec: "lzo9"}); err == nil || !strings.Contains(err.Error(), "lzo9") {
 		t.Errorf("an unknown codec: %v", err)
+	}
+}
+
+// full fails after some bytes, as a full disk does.
+type full int
+
+func (f *full) Write(p []byte) (int, error) {
+	if *f -= full(len(p)); *f < 0 {
+		return 0, errors.New("no space")
+	}
+	return len(p), nil
+}
+
+func TestFailingWriterAtAnyByte(t *testing.T) {
+	rec := buildAll(t, 20).Record()
+	leaves := Measure(rec)
+	var buf bytes.Buffer
+	if err := Write(&buf, rec, leaves, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n < buf.Len(); n += 7 {
+		f := full(n)
+		if err := Write(&f, rec, leaves, Options{}); err == nil || !strings.Contains(err.Error(), "no space") {
+			t.Fatalf("a writer that takes %d of %d bytes: %v", n, buf.Len(), err)
+		}
 	}
 }
 
