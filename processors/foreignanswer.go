@@ -36,8 +36,9 @@ func (j *ForeignKeyJoin[K, L, KR, R, O]) SubscriptionJoin() Supplier {
 			}
 			return next(&out)
 		}
-		open := func() (err error) { right, err = view.Open(rt); return err }
-		return Instance{Next: Guard(rt, process), Init: open}, nil
+		views := newViewScope(rt)
+		open := func() (err error) { right, err = view.Open(views); return err }
+		return Instance{Next: Guard(rt, process), Init: open, Close: views.close}, nil
 	})
 }
 
@@ -89,8 +90,9 @@ func (j *ForeignKeyJoin[K, L, KR, R, O]) Resolve() Supplier {
 		n := &responseResolver[K, L, R, O]{
 			rt: rt, next: next, join: j.Join, leftJoin: j.Left, results: nilsOf[O](), hasher: newRowHasher(j.LeftValue, j.SubscriptionTopic),
 		}
-		open := func() (err error) { n.left, err = view.Open(rt); return err }
-		return Instance{Next: Guard(rt, n.process), Init: open}, nil
+		views := newViewScope(rt)
+		open := func() (err error) { n.left, err = view.Open(views); return err }
+		return Instance{Next: Guard(rt, n.process), Init: open, Close: views.close}, nil
 	})
 }
 

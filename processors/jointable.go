@@ -25,7 +25,7 @@ func (j StreamTableJoin[K, L, R, O]) New(rt Runtime, children []Child) (Instance
 	}
 	process := func(r *Record[K, L]) error { return n.process(r, r.Key, r.KeyNull) }
 	if j.Buffer.Name == "" {
-		return Instance{Next: Guard(rt, process), Init: n.open}, nil
+		return Instance{Next: Guard(rt, process), Init: n.open, Close: n.views.close}, nil
 	}
 	b := &bufferedJoin[K, L, R, O]{join: n, rt: rt, ctx: rt.Context()}
 	// Each record that leaves the buffer is guarded on its own: its failure is not that of the record that drove it out.
@@ -36,7 +36,7 @@ func (j StreamTableJoin[K, L, R, O]) New(rt Runtime, children []Child) (Instance
 		}
 		return b.open(j.Buffer)
 	}
-	return Instance{Next: Guard(rt, b.process), Init: open}, nil
+	return Instance{Next: Guard(rt, b.process), Init: open, Close: n.views.close}, nil
 }
 
 // GlobalTableJoin joins each record of a stream with the row of a global table whose key Select gives. It is a Supplier. Nulls are
@@ -69,13 +69,14 @@ func (j GlobalTableJoin[K, L, GK, R, O]) New(rt Runtime, children []Child) (Inst
 		}
 		return n.process(r, key, selected.isNil(key))
 	}
-	return Instance{Next: Guard(rt, process), Init: n.open}, nil
+	return Instance{Next: Guard(rt, process), Init: n.open, Close: n.views.close}, nil
 }
 
 // rowJoin joins records with rows of a view, whose keys may be others than the records'.
 type rowJoin[K, L, TK, R, O any] struct {
 	rt      Runtime
 	view    View[TK, R]
+	views   *viewScope
 	from    ViewSupplier[TK, R]
 	join    Joiner[K, L, R, O]
 	left    bool
@@ -88,11 +89,11 @@ type rowJoin[K, L, TK, R, O any] struct {
 
 func newRowJoin[K, L, TK, R, O any](rt Runtime, children []Child, from ViewSupplier[TK, R], join Joiner[K, L, R, O], left bool) (*rowJoin[K, L, TK, R, O], error) {
 	next, err := Fan[K, O](children)
-	return &rowJoin[K, L, TK, R, O]{rt: rt, from: from, join: join, left: left, next: next, results: nilsOf[O]()}, err
+	return &rowJoin[K, L, TK, R, O]{rt: rt, views: newViewScope(rt), from: from, join: join, left: left, next: next, results: nilsOf[O]()}, err
 }
 
 func (n *rowJoin[K, L, TK, R, O]) open() (err error) {
-	n.view, err = n.from.Open(n.rt)
+	n.view, err = n.from.Open(n.views)
 	return err
 }
 

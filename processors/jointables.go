@@ -71,8 +71,9 @@ func (s *tableJoinSide[K, T, U, O]) New(rt Runtime, children []Child) (Instance,
 		return Instance{}, err
 	}
 	n := &tableJoiner[K, T, U, O]{tableJoinSide: s, rt: rt, out: out, results: nilsOf[O]()}
-	open := func() (err error) { n.rows, err = s.other.Open(rt); return err }
-	return Instance{Next: Guard(rt, n.process), Init: open}, nil
+	views := newViewScope(rt)
+	open := func() (err error) { n.rows, err = s.other.Open(views); return err }
+	return Instance{Next: Guard(rt, n.process), Init: open, Close: views.close}, nil
 }
 
 type tableJoiner[K, T, U, O any] struct {
@@ -99,8 +100,10 @@ func (n *tableJoiner[K, T, U, O]) process(r *Record[K, Change[T]]) error {
 	if err != nil {
 		return err
 	}
-	if row.Null && (n.needOther || c.NewNull && c.OldNull) {
-		return nil
+	if row.Null {
+		if n.needOther || c.NewNull && c.OldNull {
+			return nil
+		}
 	}
 	n.now, n.was, n.row = c.New, c.Old, row.Value
 	result := Change[O]{OldNull: true, IsLatest: c.IsLatest}
@@ -112,7 +115,7 @@ func (n *tableJoiner[K, T, U, O]) process(r *Record[K, Change[T]]) error {
 			return err
 		}
 	}
-	return send(n.out, r, result, max(r.Timestamp, row.Timestamp))
+	return send(n.out, r, result, max(r.Timestamp, row.time()))
 }
 
 // joined is the result for a row of this side, which is nil if there is none.
@@ -216,7 +219,7 @@ func (v joinedView[K, L, R, O]) Open(rt Runtime) (View[K, O], error) {
 			return noRow[O](), nil
 		}
 		row.Value, err = v.join(key, pointer(&l.Value, l.Null), pointer(&r.Value, r.Null))
-		row.Null, row.Timestamp = results.isNil(row.Value), max(l.Timestamp, r.Timestamp)
+		row.Null, row.Timestamp = results.isNil(row.Value), max(l.time(), r.time())
 		return row, err
 	}), nil
 }

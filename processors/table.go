@@ -24,7 +24,7 @@ type VersionedSemantics interface {
 type ViewSupplier[K, V any] interface {
 	// StoreNames are the stores that have to be connected to the node that reads the view.
 	StoreNames() []string
-	// Open is called from the reading node's Init: the stores are open by then. The view belongs to that node.
+	// Open is called from the reading node's Init: the stores are open by then. The view belongs to that node and is closed with it.
 	Open(rt Runtime) (View[K, V], error)
 }
 
@@ -33,6 +33,14 @@ type Row[V any] struct {
 	Value     V
 	Null      bool  // no row
 	Timestamp int64 // ms; NoTimestamp if unknown
+}
+
+// time is the row's time. What a view has computed to nothing has none.
+func (r *Row[V]) time() int64 {
+	if r.Null {
+		return NoTimestamp
+	}
+	return r.Timestamp
 }
 
 // View reads the rows of a table. It is used by the task's worker only.

@@ -206,6 +206,11 @@ func TestTableTransformValues(t *testing.T) {
 	var out tap[string, processors.Change[*string]]
 	n := e.node("source", source, e.node("transform", table, out.child("out")))
 	view := viewOf(t, e, table.View())
+	join := processors.StreamTableJoin[string, string, *string, string]{Table: table.View(), Join: func(_ string, l *string, r **string) (string, error) {
+		return *l + **r, nil
+	}}
+	var joined tap[string, string]
+	stream := e.node("join", join, joined.child("out"))
 	e.start()
 	kv, err := e.db.KeyValueBytes("other")
 	if err != nil {
@@ -219,12 +224,14 @@ func TestTableTransformValues(t *testing.T) {
 	want(t, out.take(), "k=v+<none@1; k=none<v+@2")
 	must(e, n, "k", "w", 3)
 	want(t, rowsOf(t, view(), "k"), "k=w+@3")
+	must(e, stream, "k", "l", 4)
+	want(t, joined.take(), "k=lw+@4")
 	for _, c := range e.closers {
 		if err := c(); err != nil {
 			t.Error(err)
 		}
 	}
-	if closed != 1 {
+	if closed != 2 { // the node's, and that of the join's view
 		t.Errorf("%d transformers closed", closed)
 	}
 }

@@ -108,10 +108,11 @@ func (t *tableMap[K, V, V2]) View() ViewSupplier[K, V2] {
 		return StoreView[K, V2]{*t.store}
 	}
 	return mappedView[K, V, V2]{t.parent.View(), func(rt Runtime) (mapRow[K, V, V2], error) {
-		mapped, _, err := t.mapper(rt)
+		mapped, closer, err := t.mapper(rt)
 		if err != nil {
 			return nil, err
 		}
+		closeWith(rt, closer)
 		var v V
 		return func(key K, row Row[V]) (out Row[V2], err error) {
 			v = row.Value

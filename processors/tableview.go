@@ -1,5 +1,7 @@
 package processors
 
+import "errors"
+
 // mapRow computes a row from the parent's.
 type mapRow[K, V, V2 any] func(key K, row Row[V]) (Row[V2], error)
 
@@ -50,3 +52,27 @@ func (v *openMappedView[K, V, V2]) GetAsOf(key K, asOf int64) (Row[V2], error) {
 
 // Versioned implements View.
 func (v *openMappedView[K, V, V2]) Versioned() bool { return v.parent.Versioned() }
+
+// viewScope is the Runtime with which a node opens views. It collects what has to be closed with the node.
+type viewScope struct {
+	Runtime
+	closers []func() error
+}
+
+func newViewScope(rt Runtime) *viewScope { return &viewScope{Runtime: rt} }
+
+// closeWith makes f run when the node that opens a view closes.
+func closeWith(rt Runtime, f func() error) {
+	if s, ok := rt.(*viewScope); ok && f != nil {
+		s.closers = append(s.closers, f)
+	}
+}
+
+func (s *viewScope) close() error {
+	var errs []error
+	for _, f := range s.closers {
+		errs = append(errs, f())
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}
