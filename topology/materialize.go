@@ -77,7 +77,11 @@ func (b *Builder) windowStore(s *settings, prefix string, w windowing) materiali
 		s.bad(plan.InvalidArgument, "results must be kept for the window's size and grace at least: for %d ms, but the retention is %d ms",
 			w.least, spec.RetentionMs)
 	}
-	return b.finishStore(s, spec, prefix, !s.has(optNoLogging))
+	m := b.finishStore(s, spec, prefix, !s.has(optNoLogging))
+	if w.onClose {
+		m.spec.Caching = false // results come once anyway
+	}
+	return m
 }
 
 func (b *Builder) inMemory(s *settings) bool {

@@ -22,8 +22,19 @@ func (s *Stream[K, V]) ProcessValues[V2 any](newProcessor func() processors.Fixe
 
 const processOptions = statelessOptions | optStores | optProvide
 
+// processor starts a processor of the user's. Unlike other operators it takes no number if it has a name, as in Kafka Streams.
+func (b *Builder) processor(opts []Option, prefix string, missing bool) *operation {
+	s := newSettings(opts, processOptions)
+	o := &operation{settings: s, b: b, name: s.userName}
+	if o.name == "" {
+		o.name = b.graph.NewName(prefix)
+	}
+	s.needFunction(missing)
+	return o
+}
+
 func processStream[K, V, K2, V2 any](s *stream[K, V], newProcessor func() processors.Processor[K, V, K2, V2], opts []Option) *stream[K2, V2] {
-	o := s.b.operator(opts, processOptions, "KSTREAM-PROCESSOR-", newProcessor == nil)
+	o := s.b.processor(opts, "KSTREAM-PROCESSOR-", newProcessor == nil)
 	out := &stream[K2, V2]{
 		b: s.b, key: keySerde(o.settings, inferred[K, K2](s.key)), value: valueSerde(o.settings, inferred[V, V2](s.value)),
 		sources: s.sources, rekeyed: true,
@@ -33,7 +44,7 @@ func processStream[K, V, K2, V2 any](s *stream[K, V], newProcessor func() proces
 }
 
 func processStreamValues[K, V, V2 any](s *stream[K, V], newProcessor func() processors.FixedKeyProcessor[K, V, V2], opts []Option) *stream[K, V2] {
-	o := s.b.operator(opts, processOptions, "KSTREAM-PROCESSVALUES-", newProcessor == nil)
+	o := s.b.processor(opts, "KSTREAM-PROCESSVALUES-", newProcessor == nil)
 	out := &stream[K, V2]{
 		b: s.b, key: keySerde(o.settings, s.key), value: valueSerde(o.settings, inferred[V, V2](s.value)),
 		sources: s.sources, rekeyed: s.rekeyed, windows: s.windows,

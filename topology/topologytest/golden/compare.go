@@ -2,6 +2,7 @@ package golden
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"strconv"
@@ -182,7 +183,8 @@ func normSet(v any) any {
 	return l
 }
 
-// normStores sorts the entries of every store.
+// normStores sorts the entries of every store. Headers, which only Kafka Streams' in-memory stores of stream joins show, are left out: the
+// format has none in stores.
 func normStores(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -190,6 +192,15 @@ func normStores(v any) any {
 	}
 	out := map[string]any{}
 	for name, store := range m {
+		s, _ := store.(map[string]any)
+		entries, _ := s["entries"].([]any)
+		for i, e := range entries {
+			if e, ok := e.(map[string]any); ok && e["headers"] != nil {
+				e = maps.Clone(e)
+				delete(e, "headers")
+				entries[i] = e
+			}
+		}
 		out[name] = normFields(store, "entries")
 	}
 	return out
