@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random scenarios: random_scenarios.py SEED COUNT FOLDER [FIRST_NUMBER [FOCUS]]. FOCUS: mixed (default), tables, windows, joins.
+"""Random scenarios: random_scenarios.py SEED COUNT FOLDER [FIRST_NUMBER [FOCUS]]. FOCUS: mixed (default), tables, windows, joins, features.
 
 Writes COUNT scenarios without expectations; fill them with the oracle, then run prune.py on the folder, which drops
 those that cannot serve (build failures, no output at all, three or more input queues tied)."""
@@ -90,7 +90,7 @@ class Gen:
     def on_stream(self, n):
         r, i = self.r, self.id()
         s = n["v"] == "string"
-        o = r.choice({"windows": ["wagg", "wagg", "wagg", "cogroup", "filter"], "joins": ["ssjoin", "ssjoin", "stjoin", "gjoin", "selectKey"], "tables": ["agg", "toTable", "stjoin"]}[FOCUS]) if FOCUS != "mixed" and r.random() < .7 else r.choice(["filter", "mapValues", "selectKey", "flatMapValues", "merge", "repartition", "agg", "agg", "wagg", "wagg", "wagg", "ssjoin", "ssjoin", "stjoin", "stjoin", "gjoin", "toTable", "process", "split", "cogroup"])
+        o = r.choice({"windows": ["wagg", "wagg", "wagg", "cogroup", "filter"], "joins": ["ssjoin", "ssjoin", "stjoin", "gjoin", "selectKey"], "tables": ["agg", "toTable", "stjoin"]}[FOCUS]) if FOCUS in ("windows", "joins", "tables") and r.random() < .7 else r.choice(["filter", "mapValues", "selectKey", "flatMapValues", "merge", "repartition", "agg", "agg", "wagg", "wagg", "wagg", "ssjoin", "ssjoin", "stjoin", "stjoin", "gjoin", "toTable", "process", "split", "cogroup"])
         f = n["id"]
         self.used.add(f)
         if o == "filter":
@@ -294,7 +294,7 @@ def pipeline(r, name, seed):
         g.source("table", "string")
         if r.random() < 0.7: g.source("table", "string")
     else:
-        g.source("stream" if FOCUS != "mixed" else None)
+        g.source("stream" if FOCUS in ("windows", "joins") else None)
         if r.random() < 0.6: g.source("stream" if FOCUS == "joins" else None)
     want, tries, done = r.randint(2, 6), 0, 0
     while done < want and tries < 30:
@@ -370,12 +370,19 @@ def papi(r, name, seed):
         st.append({"pipe": {"topic": "in", "key": r.choice(["a", "b"]), "value": r.choice(["x", "y", "z"]), "timestamp": max(0, now - r.choice([0, 0, 0, 3, 12]))}})
     return {"name": name, "area": "random-processor", "notes": "seed %s" % seed, "topology": [{"op": "stream", "id": "s", "topic": "in", "key": "string", "value": "string"}] + ops, "steps": st}
 
-os.makedirs(FOLDER, exist_ok=True)
-for i in range(COUNT):
-    seed = "%d-%d" % (SEED, i)
-    r = random.Random(seed)
-    name = "random-%s-%d-%03d" % (FOCUS, SEED, FIRST + i)
-    x = r.random()
-    d = pipeline(r, name, seed) if FOCUS != "mixed" or x >= 0.22 else commands(r, name, seed) if x < 0.15 else papi(r, name, seed)
-    json.dump(d, open(os.path.join(FOLDER, name + ".json"), "w"))
-print(COUNT, "written")
+def main():
+    os.makedirs(FOLDER, exist_ok=True)
+    for i in range(COUNT):
+        seed = "%d-%d" % (SEED, i)
+        r = random.Random(seed)
+        name = "random-%s-%d-%03d" % (FOCUS, SEED, FIRST + i)
+        x = r.random()
+        if FOCUS == "features":
+            import random_features
+            d = random_features.scenario(r, name, seed, pipeline)
+        else:
+            d = pipeline(r, name, seed) if FOCUS != "mixed" or x >= 0.22 else commands(r, name, seed) if x < 0.15 else papi(r, name, seed)
+        json.dump(d, open(os.path.join(FOLDER, name + ".json"), "w"))
+    print(COUNT, "written")
+
+if __name__ == "__main__": main()
