@@ -192,7 +192,7 @@ func tableSource[K, V any](b *Builder, s *settings, topic string, key serde.Serd
 func (b *Builder) GlobalTable[K, V any](topic string, key serde.Serde[K], value serde.Serde[V], opts ...Option) *GlobalTable[K, V] {
 	s := newSettings(opts, optName|optTimestamps|keyValueOptions&^(optNoLogging|optTopicConfig))
 	m := b.keyValueStore(s, topic+"-", false)
-	m.spec.Logged = false
+	m.spec.Logged, m.spec.Caching = false, false // nothing is below a global table, and nothing is committed for it
 	if m.spec.Kind == state.Versioned {
 		s.bad(plan.TopologyProblem, "a global table can't be versioned")
 	}
