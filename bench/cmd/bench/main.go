@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 type options struct {
 	workloads []string
 	peers     string // directory of the peers' programs, built; empty: none
+	against   string // another build of this program
 	records   int
 	keys      int
 	rounds    int
@@ -44,6 +46,7 @@ func bench(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
 	list := flags.String("workload", "a,b,c,d,e,f,g,h", "which workloads, by comma; see bench/README.md")
 	flags.StringVar(&o.peers, "peers", "", "directory of the peers' programs, built; without it they are left out")
+	flags.StringVar(&o.against, "against", "", "another build of this program to compare with: before and after a change")
 	flags.IntVar(&o.records, "records", 2_000_000, "records of the input")
 	flags.IntVar(&o.keys, "keys", 1_000_000, "orders, which are the keys of workload d")
 	flags.IntVar(&o.rounds, "rounds", 3, "runs of each program, in turn")
@@ -62,10 +65,6 @@ func bench(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer s.end()
 	rep, err := s.all(ctx)
-	if werr := rep.write(o.out); werr != nil && err == nil {
-		err = werr
-	}
-	return err
+	return errors.Join(err, rep.write(o.out), s.end())
 }

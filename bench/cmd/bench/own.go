@@ -17,10 +17,28 @@ const harnessRounds = 4
 // harnessRecords is the harness's input.
 const harnessRecords = 200_000
 
-// tributary is this project.
-type tributary struct{ s *session }
+// tributary is this project: this build, or another one that it is compared with.
+type tributary struct {
+	s       *session
+	label   string
+	program string
+}
 
-func (tributary) name() string      { return "tributary" }
+func (s *session) thisBuild() (tributary, error) {
+	program, err := os.Executable()
+	return tributary{s, ownName, program}, err
+}
+
+// otherBuilds is the build that -against names, if it does.
+func (s *session) otherBuilds() (all []contestant, err error) {
+	if s.opts.against == "" {
+		return nil, nil
+	}
+	program, err := filepath.Abs(s.opts.against)
+	return []contestant{tributary{s, "other build", program}}, err
+}
+
+func (t tributary) name() string    { return t.label }
 func (tributary) takes(string) bool { return true }
 
 func (t tributary) run(ctx context.Context, workload string) ([]measure.Result, error) {
@@ -55,7 +73,7 @@ func (t tributary) start(ctx context.Context, app, workload string, killAt int) 
 		}
 		args = append(args, "-profile", dir)
 	}
-	return t.s.self(ctx, killAt > 0, args...)
+	return t.s.execute(ctx, killAt > 0, t.program, args...)
 }
 
 // restore runs workload d to its end, removes its state, and starts it again.
@@ -105,22 +123,13 @@ func (t tributary) harness(ctx context.Context) ([]measure.Result, error) {
 		if v.disk {
 			args = append(args, "-disk")
 		}
-		rounds, err := t.s.self(ctx, false, args...)
+		rounds, err := t.s.execute(ctx, false, t.program, args...)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, warm(rounds, v.name))
 	}
 	return all, nil
-}
-
-// self runs this program as a child.
-func (s *session) self(ctx context.Context, killed bool, args ...string) ([]measure.Result, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return s.execute(ctx, killed, program, args...)
 }
 
 // harnessVariants are the topologies that harnesses are compared by, with stores in memory and on disk.
@@ -139,14 +148,17 @@ func warm(rounds []measure.Result, variant string) measure.Result {
 }
 
 // raw is the client's loop.
-type raw struct{ s *session }
+type raw struct {
+	s       *session
+	program string // this one
+}
 
 func (raw) name() string        { return "franz-go" }
 func (raw) takes(w string) bool { return w == "a" }
 
 func (c raw) run(ctx context.Context, workload string) ([]measure.Result, error) {
 	app := c.s.application("raw", workload)
-	r, err := one(c.s.self(ctx, false, "child", "-role", roleRaw, "-w", workload, "-app", app, "-brokers", c.s.brokers(), "-commit", c.s.opts.commit.String()))
+	r, err := one(c.s.execute(ctx, false, c.program, "child", "-role", roleRaw, "-w", workload, "-app", app, "-brokers", c.s.brokers(), "-commit", c.s.opts.commit.String()))
 	if err != nil {
 		return nil, err
 	}

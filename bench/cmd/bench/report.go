@@ -106,7 +106,7 @@ func (r *report) section(workload string) string {
 		row(name, func(f figure) string { return spread(r.values(workload, name, f.key), f.form) })
 	}
 	for _, name := range names {
-		own := ownName(name)
+		own := ownLike(name)
 		if name == own || !slices.Contains(names, own) {
 			continue
 		}
@@ -117,12 +117,15 @@ func (r *report) section(workload string) string {
 	return md.String()
 }
 
-// ownName is the name of ours in the variant of name.
-func ownName(name string) string {
+// ownName is this project's.
+const ownName = "tributary"
+
+// ownLike is the name of ours in the variant of name.
+func ownLike(name string) string {
 	if _, variant, ok := strings.Cut(name, " ("); ok {
-		return "tributary (" + variant
+		return ownName + " (" + variant
 	}
-	return "tributary"
+	return ownName
 }
 
 func (r *report) contestants(workload string) (names []string) {

@@ -11,11 +11,10 @@ import (
 // all runs every workload. What was measured before an error is in the report.
 func (s *session) all(ctx context.Context) (*report, error) {
 	rep := newReport(s.opts)
-	peers, err := s.peers()
+	field, err := s.field()
 	if err != nil {
 		return rep, err
 	}
-	field := slices.Concat([]contestant{tributary{s}, raw{s}}, peers)
 	for _, w := range s.opts.workloads {
 		if figures[w] == nil {
 			return rep, fmt.Errorf("there is no workload %q: they are a to h", w)
@@ -26,6 +25,20 @@ func (s *session) all(ctx context.Context) (*report, error) {
 		fmt.Println(rep.section(w))
 	}
 	return rep, nil
+}
+
+// field is everyone who is compared, this build first.
+func (s *session) field() ([]contestant, error) {
+	own, err := s.thisBuild()
+	if err != nil {
+		return nil, err
+	}
+	others, err := s.otherBuilds()
+	if err != nil {
+		return nil, err
+	}
+	peers, err := s.peers()
+	return slices.Concat([]contestant{own}, others, []contestant{raw{s, own.program}}, peers), err
 }
 
 // series runs a workload on everyone who takes it, in turn.

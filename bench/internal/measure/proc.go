@@ -83,14 +83,16 @@ func ticks(s string) float64 {
 	return n / ticksPerSecond
 }
 
-// gcCPU is an estimate by the runtime, as of the last collection.
+// gcCPU is an estimate by the runtime, as of the last collection, without what it does on processors that are idle anyway.
 func gcCPU() float64 {
-	sample := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
-	metrics.Read(sample)
-	if sample[0].Value.Kind() != metrics.KindFloat64 {
-		return 0
+	samples := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"}}
+	metrics.Read(samples)
+	for _, s := range samples {
+		if s.Value.Kind() != metrics.KindFloat64 {
+			return 0
+		}
 	}
-	return sample[0].Value.Float64()
+	return samples[0].Value.Float64() - samples[1].Value.Float64()
 }
 
 // PeakMemory is the largest resident size of the own process so far, in MB (2^20 bytes).

@@ -26,8 +26,8 @@ const pollEvery = 50 * time.Millisecond
 // stuckAfter is when a run without progress is given up.
 const stuckAfter = 2 * time.Minute
 
-// RunEngine runs a workload on Tributary's engine, exactly once, with its default settings but for the commit interval, until its
-// input is processed and committed.
+// RunEngine runs a workload on Tributary's engine, exactly once, with its default settings but for the commit interval and
+// compression, until its input is processed and committed.
 func RunEngine(ctx context.Context, cfg Config) (measure.Result, error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...))
 	if err != nil {
@@ -48,6 +48,7 @@ func RunEngine(ctx context.Context, cfg Config) (measure.Result, error) {
 	}
 	r := &engineRun{cfg: cfg, watcher: w, result: measure.Result{"what": "tributary", "w": cfg.Workload}}
 	r.engine, err = engine.New(plan, engine.Brokers(cfg.Brokers...), engine.StateDir(cfg.StateDir), engine.CommitInterval(cfg.Commit),
+		engine.Client(kgo.ProducerBatchCompression(kgo.NoCompression())), // as the peers do by default
 		engine.Logger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))))
 	if err != nil {
 		return nil, err

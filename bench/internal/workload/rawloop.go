@@ -24,7 +24,7 @@ func RunRaw(ctx context.Context, cfg Config) (measure.Result, error) {
 	session, err := kgo.NewGroupTransactSession(
 		kgo.SeedBrokers(cfg.Brokers...), kgo.ConsumeTopics(input.Orders), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.ConsumerGroup(cfg.Application), kgo.TransactionalID(cfg.Application), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.RequireStableFetchOffsets(), kgo.DefaultProduceTopic(cfg.Out), kgo.ProducerBatchCompression(kgo.NoCompression()),
+		kgo.DefaultProduceTopic(cfg.Out), kgo.ProducerBatchCompression(kgo.NoCompression()),
 		kgo.MaxBufferedRecords(200_000), kgo.FetchMaxPartitionBytes(1<<20))
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
