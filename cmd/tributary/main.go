@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	_ "github.com/tributary-io/tributary/lake/object/s3store" // tables at s3://
 )
 
 func main() {

@@ -57,7 +57,7 @@ func Connect(ctx context.Context, dir string, brokers []string, registryURL stri
 		return nil, err
 	}
 	c.client, err = kgo.NewClient(kgo.SeedBrokers(c.Brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.ProducerLinger(5*time.Millisecond))
+		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.ProducerLinger(5*time.Millisecond), kgo.UnknownTopicRetries(-1))
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +109,9 @@ func (c *Cluster) Prepare(ctx context.Context) error {
 			}
 		}
 	}
+	if err := c.awaitTopics(ctx, streams); err != nil {
+		return err
+	}
 	ids := make([]int32, len(streams))
 	for i, s := range streams {
 		id, err := c.Registry.Register(ctx, serde.Subject(s.Topic, false), s.Schema)
@@ -119,6 +122,33 @@ func (c *Cluster) Prepare(ctx context.Context) error {
 	}
 	c.schemaIDs = orders.SchemaIDs{OrderEvents: ids[0], Customers: ids[1]}
 	return nil
+}
+
+// awaitTopics waits until the brokers know the topics: a cluster takes a moment to tell them all.
+func (c *Cluster) awaitTopics(ctx context.Context, streams []schemas.Stream) error {
+	var names []string
+	for _, s := range streams {
+		names = append(names, s.Topic)
+		if s.DeadLetters != "" {
+			names = append(names, s.DeadLetters)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		_, err := c.EndOffsets(ctx, names...)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, kerr.UnknownTopicOrPartition) && !errors.Is(err, kerr.LeaderNotAvailable) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the topics were made, but the brokers don't serve them: %w", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // createTopic makes a topic, or checks the number of partitions of one that is there.
@@ -163,7 +193,12 @@ func (c *Cluster) EndOffsets(ctx context.Context, topics ...string) (map[string]
 	return ends, nil
 }
 
-// Lag returns how many offsets of the topics the group has still to commit, over all instances.
+// unsettled tells whether an error of Lag goes away by itself: an internal topic is not made yet, or the cluster is still making itself.
+func unsettled(err error) bool {
+	return errors.Is(err, kerr.UnknownTopicOrPartition) || kerr.IsRetriable(err)
+}
+
+// Lag returns how many offsets of the topics the group has still to commit, over all instances. See unsettled for its errors.
 func (c *Cluster) Lag(ctx context.Context, group string, topics ...string) (int64, error) {
 	ends, err := c.EndOffsets(ctx, topics...)
 	if err != nil {

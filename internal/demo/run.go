@@ -151,6 +151,9 @@ func untilLanded(ctx context.Context, c *Cluster, plan *topology.Plan, e *engine
 		case <-time.After(300 * time.Millisecond):
 		}
 		lag, err := c.Lag(ctx, plan.ApplicationID(), topics...)
+		if unsettled(err) {
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("wait for the end: %w", err)
 		}
