@@ -18,19 +18,9 @@ func NewTableAggregate[K, V, A any](aggregation Aggregation[K, V, A], store Stor
 type aggregated[K, A any] struct {
 	store Store[K, A]
 	old   oldValues
-	storeShare
 }
 
-// storeShare says whether several nodes write one store, as those of a cogroup do. Then none of them holds updates back: what another one
-// has written meanwhile would be missing in the old values.
-type storeShare struct{ shared bool }
-
-func (s *storeShare) share() { s.shared = true }
-
 func (t *aggregated[K, A]) open(rt Runtime, out *updates[K, A]) (*rows[K, A], error) {
-	if t.shared {
-		return openRows(rt, t.store)
-	}
 	return openOwnRows(rt, t.store, out)
 }
 

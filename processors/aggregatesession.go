@@ -15,7 +15,6 @@ type sessionAggregate[K, V, A any] struct {
 	aggregation Aggregation[K, V, A]
 	windows     SessionWindows
 	emit        Emit
-	storeShare
 }
 
 // EnableOldValues implements Table.
@@ -46,7 +45,7 @@ func (t *sessionAggregate[K, V, A]) New(rt Runtime, children []Child) (Instance,
 			return err
 		}
 		n.closer = &sessionCloser[K, A]{newRounds(rt, t.emit, n.rows.retention), n.rows, out}
-		if t.emit.OnClose || t.shared {
+		if t.emit.OnClose {
 			return nil
 		}
 		return n.rows.holdBack(out)

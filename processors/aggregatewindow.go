@@ -13,7 +13,6 @@ func NewWindowAggregate[K, V, A any](aggregation Aggregation[K, V, A], windows T
 type windowed[K, A any] struct {
 	store Store[K, A]
 	old   oldValues
-	storeShare
 }
 
 // EnableOldValues implements Table.
@@ -43,7 +42,7 @@ func (t *windowAggregate[K, V, A]) New(rt Runtime, children []Child) (Instance, 
 		windows:    t.windows,
 	}
 	n.inWindow = n.update
-	open := func() error { return n.open(t.store, t.shared, timeWindowRange{&n.windows}) }
+	open := func() error { return n.open(t.store, timeWindowRange{&n.windows}) }
 	return Instance{Next: Guard(rt, n.process), Init: open}, nil
 }
 
@@ -58,12 +57,12 @@ type windowNode[K, V, A any] struct {
 	closer *windowCloser[K, A]
 }
 
-func (n *windowNode[K, V, A]) open(store Store[K, A], shared bool, windows closeRange) (err error) {
+func (n *windowNode[K, V, A]) open(store Store[K, A], windows closeRange) (err error) {
 	if n.rows, err = openWindowRows(n.rt, store); err != nil {
 		return err
 	}
 	n.closer = &windowCloser[K, A]{newRounds(n.rt, n.emit, n.rows.retention), n.rows, n.out, windows}
-	if n.emit.OnClose || shared {
+	if n.emit.OnClose {
 		return nil
 	}
 	return n.rows.holdBack(n.out, windows.end)

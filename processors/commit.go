@@ -13,6 +13,8 @@ type CommitHooks interface {
 	// BeforeCommit registers f, to be called before each commit, in the order of registration, while records may still be sent. An error
 	// is fatal for the task.
 	BeforeCommit(f func() error)
+	// Shared returns what the task keeps under a name for several of its nodes; made says that make has just made it.
+	Shared(name string, make func() any) (v any, made bool)
 }
 
 // coalesced holds a store's updates back until the commit, as Kafka Streams' record cache does: of each row that was written only the last
@@ -39,8 +41,12 @@ func coalesce(rt Runtime, spec state.Spec, flush func() error) *coalesced {
 	if !ok || !spec.Caching {
 		return nil
 	}
-	hooks.BeforeCommit(flush)
-	return &coalesced{ctx: rt.Context(), byRow: map[string]int{}}
+	// The nodes of a cogroup write one store: what they hold back is one list, which any of them sends.
+	v, made := hooks.Shared("coalesced/"+spec.Name, func() any { return &coalesced{ctx: rt.Context(), byRow: map[string]int{}} })
+	if made {
+		hooks.BeforeCommit(flush)
+	}
+	return v.(*coalesced)
 }
 
 // touch notes that a row is about to be written. old reads what it is now, nil for none; it is called for the first write only.

@@ -34,6 +34,7 @@ type env struct {
 	closers    []func() error
 	schedules  []func(int64) error
 	hooks      []func() error
+	shared     map[string]any
 	headers    []processors.Header
 	offset     int64
 }
@@ -199,6 +200,18 @@ func (r *rt) Schedule(_ time.Duration, _ processors.PunctuationType, f func(int6
 }
 
 func (r *rt) BeforeCommit(f func() error) { r.hooks = append(r.hooks, f) }
+
+func (r *rt) Shared(name string, make func() any) (v any, made bool) {
+	if v, ok := r.shared[name]; ok {
+		return v, false
+	}
+	if r.shared == nil {
+		r.shared = map[string]any{}
+	}
+	v = make()
+	r.shared[name] = v
+	return v, true
+}
 
 func (r *rt) Failed(err error) error {
 	if processors.IsFatal(err) {

@@ -16,11 +16,6 @@ func NewSessionPassThrough[K, V any](parents []Table[Windowed[K], V], store Stor
 }
 
 func newPassThrough[K, V any](parents []Table[K, V], view ViewSupplier[K, V]) Table[K, V] {
-	for _, p := range parents {
-		if s, ok := p.(interface{ share() }); ok {
-			s.share()
-		}
-	}
 	return &tablePassThrough[K, V]{parents, view}
 }
 

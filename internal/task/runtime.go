@@ -44,6 +44,16 @@ func (rt *runtime) Dropped(reason string)        { rt.node.drops.add(reason) }
 // one of them sends, those below can still send on.
 func (rt *runtime) BeforeCommit(f func() error) { rt.task.onCommit = append(rt.task.onCommit, f) }
 
+// Shared implements processors.CommitHooks.
+func (rt *runtime) Shared(name string, make func() any) (v any, made bool) {
+	if v, ok := rt.task.shared[name]; ok {
+		return v, false
+	}
+	v = make()
+	rt.task.shared[name] = v
+	return v, true
+}
+
 func (rt *runtime) RequestCommit() { rt.task.commitRequested = true }
 
 func (rt *runtime) Progress(key string) (int64, bool) {

@@ -101,6 +101,7 @@ type Task struct {
 	schedules  schedules
 	progress   map[string]int64
 	onCommit   []func() error // of nodes that hold updates back until the commit
+	shared     map[string]any // what nodes have in common
 
 	dirty           bool // something was processed since the last TakeDirty
 	commitRequested bool
@@ -122,6 +123,7 @@ func New(cfg Config) (*Task, error) {
 		limit:      math.MaxInt64,
 		byTP:       map[TopicPartition]*queue{},
 		progress:   map[string]int64{},
+		shared:     map[string]any{},
 		idleSince:  map[*queue]time.Time{},
 	}
 	t.resetContext(0)

@@ -12,6 +12,7 @@ for f in sorted(os.listdir(folder)):
     if e is None: reason = "not filled"
     elif "error" in e and e["error"]["kind"] in ("other", "invalidArgument"): reason = "error " + e["error"]["kind"] + " " + e["error"].get("rootMessage", e["error"]["message"])[:120]
     elif "error" not in e and not any(e.get("outputs", {}).values()): reason = "no output"
+    elif any(r.get("key", 0) is None and r.get("value", 0) is None for r in e.get("outputs", {}).get("dlq", [])): reason = "dead letter without its record: lost in Kafka once a sink before it has sent"
     elif os.path.getsize(p) > 150000: reason = "too large"
     if reason: why[reason] += 1; os.remove(p)
     else: left.append(p)

@@ -110,7 +110,7 @@ func (b *build) addGlobalTable(o *object) error {
 		return err
 	}
 	if o.has("materialized") {
-		opts = append(opts, b.materialized(o, state.TimestampedKeyValue)...)
+		opts = append(opts, b.unlogged(o, state.TimestampedKeyValue)...)
 	}
 	b.noteInput(types, o.str("topic"))
 	t := b.b.GlobalTable(o.str("topic"), types.key.Serde(), types.value.Serde(), opts...)

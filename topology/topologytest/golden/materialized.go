@@ -7,6 +7,15 @@ import (
 
 // materialized turns an op's materialized object into options. kind is that of a store that a supplier would make.
 func (b *build) materialized(o *object, kind state.Kind) options {
+	opts := b.unlogged(o, kind)
+	if !o.obj("materialized").boolOr("logging", true) {
+		opts = append(opts, topology.NoLogging())
+	}
+	return opts
+}
+
+// unlogged is materialized for a store that has no changelog anyway.
+func (b *build) unlogged(o *object, kind state.Kind) options {
 	m := o.obj("materialized")
 	name := m.str("store")
 	var opts options
@@ -30,9 +39,7 @@ func (b *build) materialized(o *object, kind state.Kind) options {
 			opts = append(opts, topology.Retention(ms(m.int("retentionMs"))))
 		}
 	}
-	if !m.boolOr("logging", true) {
-		opts = append(opts, topology.NoLogging())
-	}
+	m.boolOr("logging", true) // the caller's
 	if m.has("caching") && b.cfg.cacheMaxBytes > 0 {
 		opts = append(opts, caching(m.boolOr("caching", true)))
 	}
