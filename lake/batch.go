@@ -14,6 +14,8 @@ type batch struct {
 	b          *columns.Builder
 	tombstones int64 // null values that made no row
 
+	at int64 // the time of the rows in the run columns, microseconds; 0 before the first row
+
 	// Source timestamps of the rows in ms, for the commit's record.
 	oldest, newest int64
 
@@ -28,7 +30,10 @@ func (b *batch) Append(key, value any, meta *sink.Meta) error {
 	if b.encoded {
 		return errors.New("a batch that was given to Commit takes no more rows")
 	}
-	err := b.w.sink.layout.append(b.b, b.w.sink.opts.tombstones, key, value, meta)
+	if b.at == 0 && b.w.sink.layout.runAt >= 0 {
+		b.at = b.w.env.Now().UnixMicro()
+	}
+	err := b.w.sink.layout.append(b.b, b.w.sink.opts.tombstones, b.at, key, value, meta)
 	switch {
 	case err == errTombstone:
 		b.tombstones++

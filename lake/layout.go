@@ -27,11 +27,13 @@ type layout struct {
 	keyAt      int // numbers of the first columns of each part
 	valueAt    int
 	sourceAt   int // -1: no source columns
+	runAt      int // -1: no columns of the run
+	runID      string
 }
 
 // newLayout lays out the rows of a stream of the given types, and returns every problem.
 func newLayout(o *options, key, value reflect.Type) (*layout, []error) {
-	l := &layout{schema: &columns.Schema{}, sourceAt: -1}
+	l := &layout{schema: &columns.Schema{}, sourceAt: -1, runAt: -1, runID: o.runID}
 	var partitions []string
 	errs := l.addKey(o, key)
 	partitions, valueErrs := l.addValue(o, value)
@@ -39,6 +41,10 @@ func newLayout(o *options, key, value reflect.Type) (*layout, []error) {
 	if o.source {
 		l.sourceAt = l.schema.Width()
 		l.schema.Fields = append(l.schema.Fields, sourceFields()...)
+	}
+	if o.runID != "" {
+		l.runAt = l.schema.Width()
+		l.schema.Fields = append(l.schema.Fields, runFields()...)
 	}
 	if len(errs) > 0 {
 		return nil, errs
@@ -147,16 +153,16 @@ func canPartition(k columns.Kind) bool {
 // errTombstone says that a record makes no row.
 var errTombstone = errors.New("a null value makes no row")
 
-// append adds one row to b. On an error, errTombstone among them, the row is rolled back.
-func (l *layout) append(b *columns.Builder, tombstones bool, key, value any, meta *sink.Meta) error {
-	if err := l.fill(b, tombstones, key, value, meta); err != nil {
+// append adds one row to b. On an error, errTombstone among them, the row is rolled back. at is the batch's time in microseconds.
+func (l *layout) append(b *columns.Builder, tombstones bool, at int64, key, value any, meta *sink.Meta) error {
+	if err := l.fill(b, tombstones, at, key, value, meta); err != nil {
 		b.Rollback()
 		return err
 	}
 	return b.EndRow()
 }
 
-func (l *layout) fill(b *columns.Builder, tombstones bool, key, value any, meta *sink.Meta) error {
+func (l *layout) fill(b *columns.Builder, tombstones bool, at int64, key, value any, meta *sink.Meta) error {
 	null, err := l.fillValue(b, value, meta)
 	if err != nil {
 		return err
@@ -176,6 +182,9 @@ func (l *layout) fill(b *columns.Builder, tombstones bool, key, value any, meta 
 		if err := l.fillSource(b, meta); err != nil {
 			return err
 		}
+	}
+	if l.runAt >= 0 {
+		l.fillRun(b, at)
 	}
 	for _, col := range l.textParts {
 		if b.Columns()[col].IsEmptyAt(b.Rows()) {

@@ -16,6 +16,7 @@ type Option func(*options)
 type options struct {
 	keyName, valueName string
 	source             bool
+	runID              string // empty: no run columns
 	avroValue          *avrorows.Text
 	avroSource         SchemaSource
 	avroHints          *avrorows.Text
@@ -135,6 +136,10 @@ func SchemaVersion(n int) Option {
 // PlatformProgress keeps progress as the ready binary's platform does: application id "ods-sink/<topic>/<partition>", and as
 // version the last offset that has landed. Without it the application id is
 // "<application id>/<sink>/<topic>@<topic id>/<partition>" and the version is the next offset to read.
+//
+// A table may be handed over between sinks of the two forms, in both directions: a sink that finds a partition farther on in the other
+// form goes on from there, and keeps the other form up to date, too, so that the former sink is fenced if it still runs. Since the
+// platform's form has no topic id, it can't tell a topic that was made anew under the same name.
 func PlatformProgress() Option { return func(o *options) { o.progress = platformScheme{} } }
 
 // Store opens the table on a store that is given, in place of one found by the place: for tests.

@@ -30,11 +30,14 @@ func (nextScheme) appID(env *sink.Env, p sink.Partition) string {
 func (nextScheme) version(next int64) (int64, bool) { return next, true }
 func (nextScheme) next(version int64) int64         { return version }
 
+// platformName is the first part of the platform's application ids.
+const platformName = "ods-sink"
+
 // platformScheme is the platform's: the version is the last offset that has landed.
 type platformScheme struct{}
 
 func (platformScheme) appID(_ *sink.Env, p sink.Partition) string {
-	return fmt.Sprintf("ods-sink/%s/%d", p.Topic, p.Partition)
+	return fmt.Sprintf("%s/%s/%d", platformName, p.Topic, p.Partition)
 }
 func (platformScheme) version(next int64) (int64, bool) { return next - 1, next > 0 }
 func (platformScheme) next(version int64) int64         { return version + 1 }
@@ -106,7 +109,7 @@ func parseProgress(t delta.Txn) Progress {
 	if err != nil {
 		return p
 	}
-	if n == 3 && parts[0] == "ods-sink" {
+	if n == 3 && parts[0] == platformName {
 		p.Sink, p.Topic, p.Partition, p.Next = parts[0], parts[1], int32(part), t.Version+1
 		return p
 	}

@@ -27,7 +27,8 @@ type writer struct {
 	schema *delta.StructType // what the sink declares
 	upkeep *upkeep
 
-	commits int64 // of this writer: the epoch in the commits' records
+	handed  map[sink.Partition]*handedOver // partitions with progress in the other form, too
+	commits int64                          // of this writer: the epoch in the commits' records
 
 	// free holds emptied builders, whose memory the next batches use. The garbage collector takes those of an idle sink: a
 	// process may have hundreds.
@@ -111,7 +112,7 @@ func (w *writer) Progress(ctx context.Context, parts []sink.Partition) (map[sink
 	}
 	out := make(map[sink.Partition]int64, len(parts))
 	for _, p := range parts {
-		out[p] = w.offset(head, p)
+		out[p] = w.progressOf(head, p)
 		if out[p] == sink.NoOffset {
 			w.warnOtherTopic(head, p)
 		}
@@ -158,6 +159,7 @@ func (w *writer) Commit(ctx context.Context, sb sink.Batch, moves []sink.Move) (
 		return sink.Commit{}, w.fenced(err, moves)
 	}
 	w.commits++
+	w.moved(moves)
 	w.upkeep.wake()
 	c := sink.Commit{Version: landed.Version, Rows: rows, Files: len(b.adds), Attempts: landed.Attempts, Took: w.env.Now().Sub(start)}
 	for i := range b.adds {
@@ -172,19 +174,19 @@ func (w *writer) due(moves []sink.Move) (out []delta.Move, advances bool) {
 	head := w.table.Head()
 	renew := head.Metadata.Interval(txnRetention, 0) / 2
 	for _, m := range moves {
-		dm, ok := w.move(m)
-		if !ok {
+		dms := w.moves(m)
+		if len(dms) == 0 {
 			continue
 		}
 		if m.From == m.To {
-			age := w.env.Now().UnixMilli() - head.Txns[dm.AppID].LastUpdated
+			age := w.env.Now().UnixMilli() - head.Txns[dms[0].AppID].LastUpdated
 			if renew == 0 || age < renew.Milliseconds() {
 				continue
 			}
 		} else {
 			advances = true
 		}
-		out = append(out, dm)
+		out = append(out, dms...)
 	}
 	return out, advances
 }
@@ -219,6 +221,7 @@ type sourceMove struct {
 func (w *writer) info(b *batch, moves []sink.Move) map[string]json.RawMessage {
 	type source struct {
 		Application     string       `json:"application"`
+		Run             string       `json:"run,omitempty"`
 		Sink            string       `json:"sink"`
 		Sources         []sourceMove `json:"sources"`
 		OldestTimestamp *int64       `json:"oldestSourceTimestamp,omitempty"` // ms
@@ -226,7 +229,7 @@ func (w *writer) info(b *batch, moves []sink.Move) map[string]json.RawMessage {
 		// About how many different values each column has, by a sample; nulls and bounds are in the files' statistics.
 		Distinct map[string]int64 `json:"distinctEstimates,omitempty"`
 	}
-	s := source{Application: w.env.ApplicationID, Sink: w.env.Name, Distinct: b.distinct}
+	s := source{Application: w.env.ApplicationID, Sink: w.env.Name, Run: w.sink.opts.runID, Distinct: b.distinct}
 	for _, m := range moves {
 		s.Sources = append(s.Sources, sourceMove{m.Partition.Topic, topicID(m.Partition.TopicID), m.Partition.Partition, m.From, m.To})
 	}
@@ -246,14 +249,15 @@ func (w *writer) fenced(err error, moves []sink.Move) error {
 	if !errors.As(err, &f) {
 		return w.refused(err)
 	}
-	scheme := w.sink.scheme()
-	i := slices.IndexFunc(moves, func(m sink.Move) bool { return scheme.appID(&w.env, m.Partition) == f.AppID })
+	i := slices.IndexFunc(moves, func(m sink.Move) bool {
+		return slices.ContainsFunc(w.moves(m), func(dm delta.Move) bool { return dm.AppID == f.AppID })
+	})
 	if i < 0 {
 		return w.refused(err)
 	}
 	out := &sink.FencedError{Table: w.sink.place, Partition: moves[i].Partition, Want: moves[i].From, Got: sink.NoOffset}
 	if !f.Got.None {
-		out.Got = scheme.next(f.Got.Version)
+		out.Got = formOf(f.AppID).next(f.Got.Version)
 	}
 	return out
 }
