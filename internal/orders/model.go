@@ -2,8 +2,9 @@ package orders
 
 import "time"
 
-// The windows of the demonstration.
+// The windows of the demonstration, and how far apart in event time the engine reads partitions by default.
 const (
+	Skew        = 10 * time.Second
 	WindowSize  = 5 * time.Minute
 	WindowGrace = 10 * time.Minute
 )
@@ -49,6 +50,9 @@ type Model struct {
 	Enriched    Totals            // and with one
 	ByRegion    map[string]*Totals
 	Windows     *Windows
+	// Strict and Lenient are the same with Skew less and more of grace: between them lies what partitions that are read up to Skew apart
+	// can give.
+	Strict, Lenient *Windows
 
 	spec   Spec
 	seen   map[[16]byte]struct{}
@@ -59,6 +63,7 @@ type Model struct {
 func NewModel(spec Spec) *Model {
 	m := &Model{
 		ByRegion: make(map[string]*Totals), Windows: NewWindows(WindowSize, WindowGrace, Partitions),
+		Strict: NewWindows(WindowSize, WindowGrace-Skew, Partitions), Lenient: NewWindows(WindowSize, WindowGrace+Skew, Partitions),
 		spec: spec, seen: make(map[[16]byte]struct{}), region: make(map[int]string),
 	}
 	for number := range spec.Customers() {
@@ -106,5 +111,7 @@ func (m *Model) Add(e *Event) {
 		m.ByRegion[region] = byRegion
 	}
 	byRegion.add(e)
-	m.Windows.Add(region, e.Time, e.Cents)
+	for _, w := range []*Windows{m.Windows, m.Strict, m.Lenient} {
+		w.Add(region, e.Time, e.Cents)
+	}
 }

@@ -75,6 +75,9 @@ func (w *Windows) closed(partition int32, start int64) bool {
 	return start+w.size+w.grace <= w.streamTime[partition]
 }
 
+// IsClosed tells whether stream time has closed the row's window.
+func (w *Windows) IsClosed(row WindowRow) bool { return w.closed(w.partition(row.Region), row.Start) }
+
 // Closed returns the windows that have closed with at least one record in time, each of which is emitted once; by start, then by
 // region.
 func (w *Windows) Closed() []WindowRow { return w.list(true) }
