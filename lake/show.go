@@ -138,19 +138,24 @@ func (i *TableInfo) history(ctx context.Context, t *delta.Table, limit int) erro
 		if err != nil {
 			return err
 		}
-		c := CommitInfo{Version: e.Version, Time: e.Modified, Added: e.Adds, Removed: e.Removes, Bytes: e.AddBytes, Metadata: e.Metadata}
-		if e.Info != nil {
-			c.Operation, c.Engine, c.Rows, c.Sources = e.Info.Operation, e.Info.EngineInfo, e.Info.OperationMetrics["numOutputRows"], e.Info.Extra["tributary"]
-			c.SourceOffsets = e.Info.OperationMetrics["sourceOffsets"]
-			if e.Info.Timestamp > 0 {
-				c.Time = time.UnixMilli(e.Info.Timestamp)
-			}
-		}
-		if i.History = append(i.History, c); len(i.History) == limit {
+		if i.History = append(i.History, commitInfo(&e)); len(i.History) == limit {
 			return nil
 		}
 	}
 	return nil
+}
+
+func commitInfo(e *delta.HistoryEntry) CommitInfo {
+	c := CommitInfo{Version: e.Version, Time: e.Modified, Added: e.Adds, Removed: e.Removes, Bytes: e.AddBytes, Metadata: e.Metadata}
+	if e.Info == nil {
+		return c
+	}
+	c.Operation, c.Engine, c.Rows, c.Sources = e.Info.Operation, e.Info.EngineInfo, e.Info.OperationMetrics["numOutputRows"], e.Info.Extra["tributary"]
+	c.SourceOffsets = e.Info.OperationMetrics["sourceOffsets"]
+	if e.Info.Timestamp > 0 {
+		c.Time = time.UnixMilli(e.Info.Timestamp)
+	}
+	return c
 }
 
 // columnInfos lists the fields of a schema, each before what is in it.
@@ -197,4 +202,22 @@ var errUnreadable = errors.New("it can't be scanned by this tool: use Spark, del
 
 func unreadable(place, why string) error {
 	return fmt.Errorf("table %s has %s: %w", place, why, errUnreadable)
+}
+
+// ReadProgress reads how far a table's newest version has come, by application id. It needs the newest checksum and the end of
+// the log only, however long that is.
+func ReadProgress(ctx context.Context, place string) (version int64, progress []Progress, err error) {
+	store, err := openToRead(ctx, place)
+	if err != nil {
+		return 0, nil, err
+	}
+	t, err := delta.Open(ctx, store, delta.Options{})
+	if err != nil {
+		return 0, nil, err
+	}
+	h := t.Head()
+	for _, id := range slices.Sorted(maps.Keys(h.Txns)) {
+		progress = append(progress, parseProgress(h.Txns[id]))
+	}
+	return h.Version, progress, nil
 }

@@ -16,7 +16,7 @@ import (
 
 func newLake() *cobra.Command {
 	cmd := &cobra.Command{Use: "lake", Short: "Look at Delta tables"}
-	cmd.AddCommand(newLakeShow(), newLakeVerify())
+	cmd.AddCommand(newLakeShow(), newLakeLog(), newLakeVerify())
 	return cmd
 }
 

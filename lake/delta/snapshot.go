@@ -200,6 +200,7 @@ type HistoryEntry struct {
 	Txns     []Txn       // by application id
 	Adds     int
 	AddBytes int64
+	Stats    []string // of the added files, JSON; "" for a file without
 	Removes  int
 	Metadata bool // the commit set metadata
 	Protocol bool // the commit set the protocol
@@ -216,14 +217,19 @@ func (t *Table) History(ctx context.Context) iter.Seq2[HistoryEntry, error] {
 		for _, f := range slices.Backward(l.commits) {
 			data, err := t.store.Get(ctx, f.name)
 			var facts *commitFacts
+			var stats []string
 			if err == nil {
-				facts, err = readFacts(data, func(action) {})
+				facts, err = readFacts(data, func(a action) {
+					if a.add != nil {
+						stats = append(stats, a.add.Stats)
+					}
+				})
 			}
 			if err != nil {
 				yield(HistoryEntry{}, t.wrap(fmt.Errorf("log entry %s: %w", f.name, err)))
 				return
 			}
-			e := HistoryEntry{Version: f.version, Modified: f.modified, Info: facts.info, Adds: facts.adds, AddBytes: facts.addBytes,
+			e := HistoryEntry{Version: f.version, Modified: f.modified, Info: facts.info, Adds: facts.adds, AddBytes: facts.addBytes, Stats: stats,
 				Removes: facts.removes, Metadata: facts.metadata, Protocol: facts.protocol}
 			for _, id := range sortedKeys(facts.txns) {
 				e.Txns = append(e.Txns, facts.txns[id])
