@@ -138,3 +138,40 @@ func TestBrokerGoesAwayAndComesBack(t *testing.T) {
 		t.Errorf("counted %d, want 6000", got)
 	}
 }
+
+// Three brokers are killed and restarted one after the other under load, each the leader of something: two instances go on, and every input
+// counts once.
+func TestBrokersAreKilledOneByOne(t *testing.T) {
+	k := realkafka.Start(t, 3)
+	a := newApp(t, &brokertest.Cluster{Addrs: k.Addrs()}, "brokers")
+	a.create("in", 6)
+	a.create("out", 3)
+	out := a.read("out")
+	i1 := a.start(counts(a.name), "i1", ReplicationFactor(3), SessionTimeout(10*time.Second))
+	i2 := a.start(counts(a.name), "i2", ReplicationFactor(3), SessionTimeout(10*time.Second))
+	produced := 0
+	feed := func() { a.produce("in", 6, numbered(1000, 40)...); produced += 1000 }
+	for broker := 1; broker <= 3; broker++ {
+		feed()
+		if err := k.Kill9(broker); err != nil {
+			t.Fatal(err)
+		}
+		feed()
+		if err := k.Restart(broker); err != nil {
+			t.Fatal(err)
+		}
+		feed()
+		want := int64(produced)
+		eventually(t, "counted after the restart", func() bool { return total(out.lastCounts()) >= want })
+	}
+	for _, i := range []*instance{i1, i2} {
+		i.await(t, "runs again", func(s Stats) bool { return s.State == Running })
+		i.stop(t)
+	}
+	if err := out.onlyRises(); err != nil {
+		t.Error(err)
+	}
+	if got := total(out.lastCounts()); got != int64(produced) {
+		t.Errorf("counted %d, want %d", got, produced)
+	}
+}

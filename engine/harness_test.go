@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime/pprof"
 	"strings"
 	"sync"
 	"testing"
@@ -114,7 +115,13 @@ func (a *app) start(plan *topology.Plan, instanceName string, opts ...Option) *i
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	i := &instance{Engine: e, cancel: cancel, ended: make(chan error, 1)}
-	go func() { i.ended <- e.Run(ctx) }()
+	go func() {
+		err := e.Run(ctx)
+		if err != nil {
+			e.log.Error("Run has ended", "error", err) // into the test's log
+		}
+		i.ended <- err
+	}()
 	a.t.Cleanup(func() { cancel(); <-i.ended })
 	return i
 }
@@ -157,6 +164,12 @@ func eventually(t *testing.T, what string, f func() bool) {
 	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if f() {
 			return
+		}
+	}
+	if path := os.Getenv("TRIBUTARY_TEST_STACKS"); path != "" { // what everything waits for
+		if f, err := os.Create(path); err == nil {
+			pprof.Lookup("goroutine").WriteTo(f, 2)
+			f.Close()
 		}
 	}
 	t.Fatalf("not within 40 s: %s", what)

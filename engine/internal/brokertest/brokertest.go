@@ -62,10 +62,10 @@ func (c *Cluster) Client(t testing.TB, opts ...kgo.Opt) *kgo.Client {
 	return client
 }
 
-// CreateTopic creates a topic and returns its id.
+// CreateTopic creates a topic, with the cluster's default replication, and returns its id.
 func (c *Cluster) CreateTopic(t testing.TB, topic string, partitions int32) [16]byte {
 	t.Helper()
-	resp, err := kadm.NewClient(c.Client(t)).CreateTopic(t.Context(), partitions, 1, nil, topic)
+	resp, err := kadm.NewClient(c.Client(t)).CreateTopic(t.Context(), partitions, -1, nil, topic)
 	if err != nil {
 		t.Fatalf("create topic %s: %v", topic, err)
 	}

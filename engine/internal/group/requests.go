@@ -29,6 +29,8 @@ func (c *Classic) join(ctx context.Context) (*kmsg.JoinGroupResponse, error) {
 	req.RebalanceTimeoutMillis = int32(c.cfg.RebalanceTimeout.Milliseconds())
 	req.ProtocolType = protocolType
 	req.Protocols = append(req.Protocols, protocol)
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.RebalanceTimeout+c.cfg.SessionTimeout) // longer than any answer takes
+	defer cancel()
 	resp, err := req.RequestWith(ctx, c.cfg.Client)
 	if err != nil {
 		return nil, err
@@ -51,6 +53,8 @@ func (c *Classic) sync(ctx context.Context, joined *kmsg.JoinGroupResponse) ([]b
 		}
 		req.GroupAssignment = all
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.RebalanceTimeout)
+	defer cancel()
 	resp, err := req.RequestWith(ctx, c.cfg.Client)
 	if err != nil {
 		return nil, err
@@ -99,7 +103,7 @@ func (c *Classic) assign(ctx context.Context, members []kmsg.JoinGroupResponseMe
 }
 
 func (c *Classic) heartbeat(ctx context.Context, generation int32) error {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.SessionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.SessionTimeout/3) // a connection that hangs must not cost the session
 	defer cancel()
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group, req.Generation, req.MemberID, req.InstanceID = c.cfg.Group, generation, c.memberID, &c.cfg.InstanceID

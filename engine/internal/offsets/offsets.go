@@ -51,9 +51,13 @@ func LostMembership(err error) bool {
 // retryPause is the time between attempts while a coordinator loads, moves, or waits for a transaction to end.
 const retryPause = 50 * time.Millisecond
 
-// Retriable reports whether a coordinator's answer may be another one if asked again.
+// Retriable reports whether it may go better if asked again: the coordinator says so, or there was no answer.
 func Retriable(err error) bool {
-	return kerr.IsRetriable(err) || errors.Is(err, kerr.UnstableOffsetCommit) || errors.Is(err, kerr.ConcurrentTransactions)
+	var answer *kerr.Error
+	if !errors.As(err, &answer) {
+		return !errors.Is(err, kgo.ErrClientClosed) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	}
+	return answer.Retriable || answer == kerr.UnstableOffsetCommit || answer == kerr.ConcurrentTransactions
 }
 
 // Pause waits before the next attempt. It returns the context's error if that ends first.

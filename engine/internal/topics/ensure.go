@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -60,7 +62,8 @@ func Ensure(ctx context.Context, client *kgo.Client, wanted []Wanted) (found map
 	if found, err = awaitAll(ctx, client, names); err != nil {
 		return nil, nil, fmt.Errorf("wait for internal topics: %w", err)
 	}
-	bad, warnings, err := check(ctx, client, wanted, found)
+	before := slices.DeleteFunc(slices.Clone(wanted), func(w Wanted) bool { _, ok := existing[w.Name]; return !ok })
+	bad, warnings, err := check(ctx, client, before, found) // brokers don't know the settings of what was just created at once
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,11 +97,14 @@ func create(ctx context.Context, client *kgo.Client, wanted []Wanted, existing m
 }
 
 func check(ctx context.Context, client *kgo.Client, wanted []Wanted, found map[string]Topic) (bad, warnings []Problem, err error) {
+	if len(wanted) == 0 {
+		return nil, nil, nil
+	}
 	names := make([]string, len(wanted))
 	for i, w := range wanted {
 		names[i] = w.Name
 	}
-	described, err := kadm.NewClient(client).DescribeTopicConfigs(ctx, names...)
+	described, err := settings(ctx, client, names)
 	if err != nil {
 		return nil, nil, fmt.Errorf("describe the settings of internal topics: %w", err)
 	}
@@ -120,6 +126,30 @@ func check(ctx context.Context, client *kgo.Client, wanted []Wanted, found map[s
 		}
 	}
 	return bad, warnings, nil
+}
+
+// settings asks for the topics' settings. A broker that has just started may not know a topic yet: it is asked again for a while.
+func settings(ctx context.Context, client *kgo.Client, names []string) (kadm.ResourceConfigs, error) {
+	ctx, cancel := context.WithTimeout(ctx, propagation)
+	defer cancel()
+	for {
+		described, err := kadm.NewClient(client).DescribeTopicConfigs(ctx, names...)
+		for _, rc := range described {
+			err = errors.Join(err, rc.Err)
+		}
+		if err == nil {
+			return described, nil
+		}
+		var answer *kerr.Error
+		if errors.As(err, &answer) && !answer.Retriable {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 type difference struct {
@@ -150,8 +180,15 @@ func differences(w Wanted, configs []kadm.Config) (all []difference) {
 	return all
 }
 
+// sameSetting compares what is wanted with what there is. Records that are kept for longer than they have to be do no harm.
 func sameSetting(key, a, b string) bool {
-	if key != "cleanup.policy" {
+	switch key {
+	case "retention.ms":
+		want, err1 := strconv.ParseInt(a, 10, 64)
+		have, err2 := strconv.ParseInt(b, 10, 64)
+		return err1 == nil && err2 == nil && (have == want || have < 0 || want >= 0 && have > want)
+	case "cleanup.policy":
+	default:
 		return a == b
 	}
 	split := func(s string) []string { return slices.Sorted(slices.Values(strings.Split(s, ","))) }

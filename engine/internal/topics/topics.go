@@ -46,9 +46,24 @@ func Matching(ctx context.Context, client *kgo.Client, pattern string) (map[stri
 	return all, nil
 }
 
-// describe returns the named topics, or all that aren't Kafka's own. It asks the brokers each time: the client's cache holds what it
-// doesn't know for seconds.
+// describe returns the named topics, or all that aren't Kafka's own. Where no broker answers, it asks again until ctx ends.
 func describe(ctx context.Context, client *kgo.Client, names ...string) (map[string]Topic, error) {
+	for {
+		found, err := describeOnce(ctx, client, names)
+		var answer *kerr.Error
+		if err == nil || errors.As(err, &answer) && !answer.Retriable || errors.Is(err, kgo.ErrClientClosed) {
+			return found, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// describeOnce asks the brokers each time: the client's cache holds what it doesn't know for seconds.
+func describeOnce(ctx context.Context, client *kgo.Client, names []string) (map[string]Topic, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	for _, name := range names {
 		t := kmsg.NewMetadataRequestTopic()
