@@ -69,6 +69,7 @@ func (e *Engine) commitNow() error {
 func (e *Engine) finish(m offsets.Member, w *commitWork, began time.Time) error {
 	_, records, inTxn := e.producer.Open()
 	if len(w.offsets) == 0 && len(w.runners) == 0 && !inTxn {
+		e.troubled = false // what was taken back is done again, or there was nothing
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(e.life, e.cfg.transaction)

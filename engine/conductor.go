@@ -217,28 +217,26 @@ func (e *Engine) closeRunners(runners []*runner) error {
 	}
 	e.inputs.Remove(parts...)
 	e.gate.close()
-	defer e.gate.open()
 	var errs []error
-	var closing sync.WaitGroup
-	var mu sync.Mutex
 	for _, r := range runners {
 		delete(e.runners, r.spec.id)
-		if err := r.shut(); err != nil {
-			errs = append(errs, err)
+		errs = append(errs, r.shut())
+	}
+	e.gate.open()
+	e.routes.remove(runners)
+	return errors.Join(append(errs, closeStores(runners))...)
+}
+
+// closeStores closes the stores of runners that are shut, all at once, since each takes a while. The workers need not wait for it.
+func closeStores(runners []*runner) error {
+	var closing sync.WaitGroup
+	errs := make([]error, len(runners))
+	for i, r := range runners {
+		if !r.opening {
+			closing.Go(func() { errs[i] = r.closeStores() })
 		}
-		if r.opening {
-			continue
-		}
-		closing.Go(func() { // databases take a while to close, so do it for all at once
-			if err := r.closeStores(); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
-			}
-		})
 	}
 	closing.Wait()
-	e.routes.remove(runners)
 	return errors.Join(errs...)
 }
 
