@@ -22,6 +22,8 @@ type Builder struct {
 	graph *logical.Graph
 	nodes nodeDecls // of the Processor API
 	built bool
+	// formats are how stores, by name, and internal topics, by full name, are written.
+	formats map[string]Format
 }
 
 // builderOptions are a topology's settings.
@@ -167,7 +169,7 @@ func (b *Builder) Table[K, V any](topic string, key serde.Serde[K], value serde.
 	s := newSettings(opts, sourceOptions|keyValueOptions)
 	m := b.keyValueStore(s, topic+"-", true)
 	sourceName, name, source := tableSource(b, s, topic, key, value)
-	proc := processors.NewTableSource(processors.Store[K, V]{Name: m.spec.Name, Key: key, Value: value}, m.queryable)
+	proc := processors.NewTableSource(kept(b, processors.Store[K, V]{Name: m.spec.Name, Key: key, Value: value}), m.queryable)
 	node := logical.NewNode(name, &logical.TableSource{
 		SourceName: sourceName, Topic: topic, Reset: s.reset, Source: source, Table: proc, Store: m.spec,
 	})
@@ -197,7 +199,7 @@ func (b *Builder) GlobalTable[K, V any](topic string, key serde.Serde[K], value 
 		s.bad(plan.TopologyProblem, "a global table can't be versioned")
 	}
 	sourceName, name, source := tableSource(b, s, topic, key, value)
-	proc := processors.NewTableSource(processors.Store[K, V]{Name: m.spec.Name, Key: key, Value: value}, true)
+	proc := processors.NewTableSource(kept(b, processors.Store[K, V]{Name: m.spec.Name, Key: key, Value: value}), true)
 	b.report(name, s)
 	b.graph.Add(logical.NewNode(name, &logical.TableSource{
 		SourceName: sourceName, Topic: topic, Source: source, Table: proc, Store: m.spec, Global: true,

@@ -118,7 +118,7 @@ const cogroupPrefix = "COGROUPKSTREAM-AGGREGATE-"
 func startCogroup[K, A any](c *cogrouped[K, A], s *settings, m materialized) (*operation, processors.Store[K, A]) {
 	o := &operation{settings: s, b: c.b}
 	fallback, _ := serde.Default[A]()
-	store := processors.Store[K, A]{Name: m.spec.Name, Key: keySerde(s, c.key), Value: valueSerde(s, fallback)}
+	store := kept(c.b, processors.Store[K, A]{Name: m.spec.Name, Key: keySerde(s, c.key), Value: valueSerde(s, fallback)})
 	o.needStoreSerdes(needSerdes(store.Key, store.Value))
 	return o, store
 }

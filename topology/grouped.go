@@ -110,7 +110,7 @@ func aggregateGrouped[K, V, A any](g *grouped[K, V], agg processors.Aggregation[
 	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.userName, prefix)}
 	key, value := keySerde(s, g.key), valueSerde(s, value)
 	o.needStoreSerdes(needSerdes(key, value))
-	proc := processors.NewAggregate(agg, processors.Store[K, A]{Name: m.spec.Name, Key: key, Value: value})
+	proc := processors.NewAggregate(agg, kept(b, processors.Store[K, A]{Name: m.spec.Name, Key: key, Value: value}))
 	parent, sources := g.repartitioned(m)
 	node := logical.NewNode(o.name, &logical.Processor{Supplier: proc, Stores: []*state.Spec{m.spec}})
 	node.Versioned = logical.VersionedIf(m.spec.Kind == state.Versioned)

@@ -88,7 +88,7 @@ func aggregateTable[K, V, A any](g *groupedTable[K, V], agg processors.Aggregati
 	key, value := keySerde(s, g.key), valueSerde(s, value)
 	o.needStoreSerdes(needSerdes(key, value))
 	g.addRepartition(sinkName, sourceName, m.spec.Name)
-	proc := processors.NewTableAggregate(agg, processors.Store[K, A]{Name: m.spec.Name, Key: key, Value: value})
+	proc := processors.NewTableAggregate(agg, kept(b, processors.Store[K, A]{Name: m.spec.Name, Key: key, Value: value}))
 	node := logical.NewNode(o.name, &logical.Processor{Supplier: proc, Stores: []*state.Spec{m.spec}})
 	node.Versioned = logical.VersionedIf(m.spec.Kind == state.Versioned)
 	b.report(o.name, s)
@@ -117,6 +117,7 @@ func changesThroughTopic[K, V any](b *Builder, key serde.Serde[K], value serde.S
 			if err := needSerdes(key, value); err != nil {
 				return nil, nil, err
 			}
+			noteFormat(b, topic, key, value)
 			changes := processors.ChangeSerde(value)
 			return processors.TopicSink[K, processors.Change[V]]{Topic: topic, Key: key, Value: changes, Coordinates: coordinates},
 				processors.TopicSource[K, processors.Change[V]]{Key: key, Value: changes, Table: true}, nil

@@ -90,6 +90,7 @@ func joinForeign[K, V, KR, R, O any](
 	subscriptions := &state.Spec{
 		Name: names.subscriptionStore, Kind: state.TimestampedKeyValue, InMemory: b.opts.inMemory, Logged: true, LogHeaders: true,
 	}
+	store := kept(b, processors.Store[K, O]{Name: m.spec.Name, Key: out.key, Value: out.value})
 	f := foreignJoin[K, V, KR, R, O]{
 		names: names, left: t, right: other, out: out, store: subscriptions, queryable: m.queryable,
 		fk: &processors.ForeignKeyJoin[K, V, KR, R, O]{
@@ -97,7 +98,7 @@ func joinForeign[K, V, KR, R, O any](
 			LeftKey: t.key, LeftValue: t.value, RightKey: other.key, RightValue: other.value,
 			SubscriptionTopic: b.full(names.subscriptionTopic), ResponseTopic: b.full(names.responseTopic),
 			SubscriptionStore: subscriptions.Name,
-			Store:             &processors.Store[K, O]{Name: m.spec.Name, Key: out.key, Value: out.value},
+			Store:             &store,
 		},
 	}
 	b.report(o.name, o.settings)

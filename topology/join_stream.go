@@ -99,8 +99,8 @@ func joinStreams[K, V, R, O any](
 	stores := o.streamJoinStores(n, kind, w)
 	sj := &processors.StreamJoin[K, V, R, O]{
 		Kind: kind, BeforeMs: w.before.Milliseconds(), AfterMs: w.after.Milliseconds(), GraceMs: w.grace.Milliseconds(), Join: join,
-		ThisStore:      processors.Store[K, V]{Name: stores.this.Name, Key: out.key, Value: value},
-		OtherStore:     processors.Store[K, R]{Name: stores.other.Name, Key: out.key, Value: otherValue},
+		ThisStore:      kept(b, processors.Store[K, V]{Name: stores.this.Name, Key: out.key, Value: value}),
+		OtherStore:     kept(b, processors.Store[K, R]{Name: stores.other.Name, Key: out.key, Value: otherValue}),
 		Outer:          stores.outerName(),
 		EmitIntervalMs: b.opts.emitEvery.Milliseconds(),
 	}

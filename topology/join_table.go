@@ -117,7 +117,7 @@ func joinBuffer[K, V any](o *operation, generated bool, op *logical.Processor, i
 	}
 	o.needStoreSerdes(needSerdes(in.key, in.value))
 	op.Stores = append(op.Stores, spec)
-	return processors.Store[K, V]{Name: spec.Name, Key: in.key, Value: in.value}
+	return kept(o.b, processors.Store[K, V]{Name: spec.Name, Key: in.key, Value: in.value})
 }
 
 // checkJoinGrace checks that the rows can be known as of a time that far back.

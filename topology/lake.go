@@ -35,6 +35,7 @@ func streamToLake[K, V any](s *stream[K, V], table sink.Sink, opts []Option) {
 			if err := needSerdes(key, value); err != nil {
 				return nil, nil, nil, err
 			}
+			noteFormat(s.b, topic, key, value)
 			return processors.LakeForward[K, V]{Topic: topic, Key: key, Value: value},
 				processors.TopicSource[K, V]{Key: key, Value: value, Table: true}, // Table: nulls pass
 				processors.LakeSink[K, V]{}, nil

@@ -12,6 +12,8 @@ import (
 type Plan struct {
 	p         *plan.Plan
 	generated []string
+	formats   map[string]Format
+	strict    bool
 }
 
 // BuildError is what Build returns: everything that is wrong with a topology.
@@ -44,7 +46,9 @@ func (b *Builder) Build() (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Plan{p: p, generated: b.generatedNames(p)}, nil
+	out := &Plan{p: p, generated: b.generatedNames(p), strict: b.opts.StrictNames}
+	out.formats = b.formatsOf(out)
+	return out, nil
 }
 
 // generatedNames lists the durable names that shift when an operator is inserted before them.

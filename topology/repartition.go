@@ -24,6 +24,7 @@ func throughTopic[K, V any](b *Builder, key serde.Serde[K], value serde.Serde[V]
 			if err := needSerdes(key, value); err != nil {
 				return nil, nil, err
 			}
+			noteFormat(b, topic, key, value)
 			return processors.TopicSink[K, V]{Topic: topic, Key: key, Value: value, Partitioner: partition, Coordinates: coordinates},
 				processors.TopicSource[K, V]{Key: key, Value: value, Table: true}, nil // Table: nulls pass
 		},

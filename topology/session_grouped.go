@@ -66,7 +66,7 @@ func aggregateSessions[K, V, A any](
 	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.userName, prefix)}
 	key, value := keySerde(s, g.g.key), valueSerde(s, value)
 	o.needStoreSerdes(needSerdes(key, value))
-	store := processors.Store[K, A]{Name: m.spec.Name, Key: key, Value: value}
+	store := kept(b, processors.Store[K, A]{Name: m.spec.Name, Key: key, Value: value})
 	proc := processors.NewSessionAggregate(agg, g.windows.sessions(), b.emit(g.onClose), store)
 	return addWindowed(o, g.g, m, proc, g.windows.windowGrace(), key, sessionWindowed(key), value)
 }

@@ -24,10 +24,13 @@ type StateStore[K, V any] struct {
 
 // StoreDecl is a StateStore of any types.
 type StoreDecl interface {
-	declaration() (*state.Spec, []plan.Problem)
+	declaration(b *Builder) (*state.Spec, []plan.Problem)
 }
 
-func (s *StateStore[K, V]) declaration() (*state.Spec, []plan.Problem) { return s.spec, s.problems }
+func (s *StateStore[K, V]) declaration(b *Builder) (*state.Spec, []plan.Problem) {
+	noteFormat(b, s.Name, s.Key, s.Value)
+	return s.spec, s.problems
+}
 
 // Spec tells what the store is.
 func (s *StateStore[K, V]) Spec() state.Spec { return *s.spec }
@@ -108,7 +111,7 @@ func (b *Builder) declare(s StoreDecl) *state.Spec {
 		b.graph.Problem(plan.InvalidArgument, "", "a store is nil")
 		return nil
 	}
-	spec, problems := s.declaration()
+	spec, problems := s.declaration(b)
 	for _, p := range problems {
 		b.graph.AddProblem(p)
 	}

@@ -94,7 +94,7 @@ func suppress[K, V any](t *table[K, V], how Suppression, opts []Option) *table[K
 	proc := processors.NewSuppress(t.proc, processors.Suppression[K, V]{
 		UntilWindowCloses: how.windowCloses, GraceMs: graceMs, WaitMs: how.wait.Milliseconds(), WindowEnd: t.windowEnd(o, how),
 		MaxRecords: how.maxRecords, MaxBytes: how.maxBytes, ShutDownWhenFull: how.shutDown,
-		Buffer: processors.Store[K, V]{Name: spec.Name, Key: key, Value: value},
+		Buffer: kept(b, processors.Store[K, V]{Name: spec.Name, Key: key, Value: value}),
 	})
 	node := logical.NewNode(name, &logical.Processor{Supplier: proc, Stores: []*state.Spec{spec}})
 	node.Suppress, node.Versioned = true, logical.Unversioned

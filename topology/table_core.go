@@ -46,7 +46,8 @@ func storeOf[K, V any](o *operation, spec *state.Spec, key serde.Serde[K], value
 		return nil
 	}
 	o.needStoreSerdes(needSerdes(key, value))
-	return &processors.Store[K, V]{Name: spec.Name, Key: key, Value: value}
+	store := kept(o.b, processors.Store[K, V]{Name: spec.Name, Key: key, Value: value})
+	return &store
 }
 
 // addTable puts a table's node below t.
@@ -119,7 +120,7 @@ func toTable[K, V any](s *stream[K, V], opts []Option) *table[K, V] {
 		parent = b.graph.Add(b.graph.NewRepartition(o.name, o.userName != "", throughTopic(b, key, value, nil)), s.node)
 		out.sources = []string{parent.Name}
 	}
-	proc := processors.NewTableSource(processors.Store[K, V]{Name: m.spec.Name, Key: key, Value: value}, m.queryable)
+	proc := processors.NewTableSource(kept(b, processors.Store[K, V]{Name: m.spec.Name, Key: key, Value: value}), m.queryable)
 	out.proc = proc
 	name := o.name
 	op := &logical.Processor{Supplier: proc, Stores: []*state.Spec{m.spec}, Materialized: proc.Materialized}

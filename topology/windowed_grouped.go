@@ -72,7 +72,7 @@ func aggregateWindows[K, V, A any](
 	o := &operation{settings: s, b: b, name: b.graph.NameOr(s.userName, prefix)}
 	key, value := keySerde(s, g.key), valueSerde(s, value)
 	o.needStoreSerdes(needSerdes(key, value))
-	store := processors.Store[K, A]{Name: m.spec.Name, Key: key, Value: value}
+	store := kept(b, processors.Store[K, A]{Name: m.spec.Name, Key: key, Value: value})
 	proc := newWindowAggregate(agg, w, b.emit(onClose), store)
 	grace := logical.WindowGrace{Ms: w.grace.Milliseconds(), Never: w.kind == unlimited}
 	return addWindowed(o, g, m, proc, grace, key, timeWindowed(key, w), value)
