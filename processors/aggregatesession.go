@@ -45,6 +45,7 @@ func (t *sessionAggregate[K, V, A]) New(rt Runtime, children []Child) (Instance,
 			return err
 		}
 		n.closer = &sessionCloser[K, A]{newRounds(rt, t.emit, n.rows.retention), n.rows, out}
+		onIdleTime(rt, n.idle)
 		if t.emit.OnClose {
 			return nil
 		}

@@ -34,7 +34,7 @@ func (t *slidingAggregate[K, V, A]) New(rt Runtime, children []Child) (Instance,
 		difference: t.windows.DifferenceMs,
 		grace:      t.windows.GraceMs,
 	}
-	open := func() error { return n.open(t.store, slidingRange{n.difference}) }
+	open := func() error { return n.open(t.store, slidingRange{n.difference}, n.grace) }
 	return Instance{Next: Guard(rt, n.process), Init: open}, nil
 }
 

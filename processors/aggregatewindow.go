@@ -42,7 +42,7 @@ func (t *windowAggregate[K, V, A]) New(rt Runtime, children []Child) (Instance, 
 		windows:    t.windows,
 	}
 	n.inWindow = n.update
-	open := func() error { return n.open(t.store, timeWindowRange{&n.windows}) }
+	open := func() error { return n.open(t.store, timeWindowRange{&n.windows}, n.windows.GraceMs) }
 	return Instance{Next: Guard(rt, n.process), Init: open}, nil
 }
 
@@ -57,11 +57,12 @@ type windowNode[K, V, A any] struct {
 	closer *windowCloser[K, A]
 }
 
-func (n *windowNode[K, V, A]) open(store Store[K, A], windows closeRange) (err error) {
+func (n *windowNode[K, V, A]) open(store Store[K, A], windows closeRange, graceMs int64) (err error) {
 	if n.rows, err = openWindowRows(n.rt, store); err != nil {
 		return err
 	}
 	n.closer = &windowCloser[K, A]{newRounds(n.rt, n.emit, n.rows.retention), n.rows, n.out, windows}
+	n.closeAtIdle(graceMs)
 	if n.emit.OnClose {
 		return nil
 	}

@@ -38,23 +38,23 @@ func (j *StreamJoin[K, L, R, O]) OtherWindow() Supplier { return joinWindow(j.Ot
 
 // This is the node that joins the left side's records: K, L to K, O. It is connected to the other side's store and the shared one.
 func (j *StreamJoin[K, L, R, O]) This() Supplier {
-	return SupplierFunc(func(rt Runtime, children []Child) (Instance, error) {
+	return j.holds(SupplierFunc(func(rt Runtime, children []Child) (Instance, error) {
 		return newStreamJoiner(rt, children, &streamJoiner[K, L, R, O]{
 			left: true, before: j.BeforeMs, after: j.AfterMs, other: j.OtherStore, own: j.ThisStore,
 			alone: j.Kind != InnerJoin, join: j.Join,
 		}, j.shared())
-	})
+	}))
 }
 
 // Other is the node that joins the right side's records: K, R to K, O. It is connected to the left side's store and the shared one.
 func (j *StreamJoin[K, L, R, O]) Other() Supplier {
 	reversed := func(key K, r *R, l *L) (O, error) { return j.Join(key, l, r) }
-	return SupplierFunc(func(rt Runtime, children []Child) (Instance, error) {
+	return j.holds(SupplierFunc(func(rt Runtime, children []Child) (Instance, error) {
 		return newStreamJoiner(rt, children, &streamJoiner[K, R, L, O]{
 			left: false, before: j.AfterMs, after: j.BeforeMs, other: j.ThisStore, own: j.OtherStore,
 			alone: j.Kind == OuterJoin, join: reversed,
 		}, j.shared())
-	})
+	}))
 }
 
 // sharedJoin is what both sides have to know of the join.
@@ -170,6 +170,9 @@ func (n *streamJoiner[K, T, U, O]) open() (err error) {
 	n.time = n.times.open(n.rt, n.key)
 	if n.rows, err = openWindowRows(n.rt, n.other); err != nil || n.outer == "" {
 		return err
+	}
+	if n.left { // it sends for both sides
+		onIdleTime(n.rt, n.idle)
 	}
 	n.waiting, err = openUnmatched(n.rt, n.outer, n.own, n.other, n.left)
 	return err

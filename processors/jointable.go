@@ -158,6 +158,7 @@ func (b *bufferedJoin[K, L, R, O]) open(store Store[K, L]) error {
 		return err
 	}
 	b.buffer, err = buffers.RecordBuffer(store.Name)
+	onIdleTime(b.rt, b.idle)
 	return fatal(err)
 }
 
@@ -179,6 +180,11 @@ func (b *bufferedJoin[K, L, R, O]) process(r *Record[K, L]) error {
 	if !held {
 		return b.joinNow(r)
 	}
+	return b.evict()
+}
+
+// evict joins what has been held back for long enough.
+func (b *bufferedJoin[K, L, R, O]) evict() error {
 	current := b.ctx.Context
 	defer func() { b.ctx.Context = current }()
 	return b.coder.failed("evict", b.buffer.Evict(b.release))

@@ -97,6 +97,7 @@ type suppressor[K, V any] struct {
 
 func (n *suppressor[K, V]) open() (err error) {
 	n.buffer, n.coder.coder, err = openChangeBuffer(n.rt, n.Buffer)
+	onIdleTime(n.rt, n.idle)
 	return err
 }
 
@@ -122,20 +123,22 @@ func (n *suppressor[K, V]) process(r *Record[K, Change[V]]) error {
 	if err := n.hold(r, bufferTime); err != nil {
 		return err
 	}
-	current := n.ctx.Context
-	defer func() { n.ctx.Context = current }()
-	if err := n.buffer.EvictWhile(n.isDue, n.send); err != nil {
-		return n.coder.failed("evict", err)
-	}
-	if !n.isFull() {
-		return nil
+	if err := n.evict(n.isDue); err != nil || !n.isFull() {
+		return err
 	}
 	if n.ShutDownWhenFull {
 		return &BufferFullError{
 			Node: n.rt.NodeName(), Records: n.buffer.NumRecords(), MaxRecords: n.MaxRecords, Bytes: n.buffer.Bytes(), MaxBytes: n.MaxBytes,
 		}
 	}
-	return n.coder.failed("evict", n.buffer.EvictWhile(n.isFull, n.send))
+	return n.evict(n.isFull)
+}
+
+// evict sends updates on while the oldest one is to go.
+func (n *suppressor[K, V]) evict(goes func() bool) error {
+	current := n.ctx.Context
+	defer func() { n.ctx.Context = current }()
+	return n.coder.failed("evict", n.buffer.EvictWhile(goes, n.send))
 }
 
 func (n *suppressor[K, V]) hold(r *Record[K, Change[V]], bufferTime int64) error {

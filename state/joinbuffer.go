@@ -7,13 +7,15 @@ import (
 )
 
 // RecordBuffer holds back the records of a stream that is joined with a table with grace (KIP-923), ordered by time. The semantics are
-// those of Kafka Streams' RocksDBTimeOrderedKeyValueBuffer: only the records put move its stream time.
+// those of Kafka Streams' RocksDBTimeOrderedKeyValueBuffer: the records put move its stream time, and Advance does.
 type RecordBuffer interface {
 	// Put buffers a record. It is false, and does nothing, if the record is older than grace allows.
 	Put(key, value []byte, ts int64, c *Context) (ok bool, err error)
 	// Evict takes the records out that stream time less grace has reached, in the order of time, key and arrival, and calls emit
 	// with each before it leaves the buffer. What emit is given is valid until it returns.
 	Evict(emit func(*BufferedRecord) error) error
+	// Advance moves stream time on without a record; it never goes back. A buffer restored from its changelog has the time of its records.
+	Advance(ts int64)
 	// NumRecords is the number of records buffered.
 	NumRecords() int64
 	// Bytes is the memory that the records buffered would take, as Kafka Streams estimates it.
@@ -76,6 +78,9 @@ func (s *recordBuffer) Put(key, value []byte, ts int64, c *Context) (ok bool, er
 	s.count(1, len(key), &v)
 	return true, nil
 }
+
+// Advance implements RecordBuffer.
+func (s *recordBuffer) Advance(ts int64) { s.observe(ts) }
 
 // count adds records to the size, whose keys have a prefix, a timestamp and a sequence number.
 func (s *recordBuffer) count(n int64, keyLen int, v *BufferValue) {

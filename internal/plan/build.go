@@ -26,6 +26,8 @@ func (b *Builder) Build(applicationID string) (*Plan, error) {
 	b.buildStores(p)
 	b.buildSubtopologies(p)
 	p.CopartitionGroups = b.copartitionGroups(applicationID)
+	p.AdvanceIdleMs = b.advanceIdleMs
+	p.setHeld()
 	p.Hash = p.hash()
 	return p, nil
 }

@@ -26,6 +26,8 @@ type Builder struct {
 	copart   [][]string // names of sources
 	groups   groups
 	problems []Problem
+
+	advanceIdleMs int64
 }
 
 // draft is a node before Build.

@@ -22,6 +22,8 @@ type Plan struct {
 	InternalTopics map[string]*InternalTopic
 	// CopartitionGroups lists sets of source topics that must have the same number of partitions.
 	CopartitionGroups [][]string
+	// AdvanceIdleMs is how long all inputs of a task have to be idle before stream time goes on with the wall clock; 0: it never does.
+	AdvanceIdleMs int64
 	// Hash changes when anything changes that two instances must agree on.
 	Hash string
 }
@@ -70,6 +72,10 @@ type Node struct {
 	Children    []*Node // in the order in which they are called
 	// Stores names the stores connected to a processor.
 	Stores []string
+
+	// HeldMs is how far the records that reach the node may be behind stream time because nodes before it hold them back; math.MaxInt64
+	// means that there is no bound.
+	HeldMs int64
 
 	// Of a source: its topics, or the pattern that they match.
 	Topics  []string

@@ -96,7 +96,9 @@ func (t *Task) Process() (bool, error) {
 	err = q.process()
 	if err == nil {
 		q.partitionTime = max(q.partitionTime, q.timestamp)
-		q.pop()
+		if q.pop(); q.n == 0 {
+			t.becameIdle()
+		}
 	}
 	if q.n > 0 { // behind others with the same time
 		t.waiting = append(t.waiting, q)

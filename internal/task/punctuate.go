@@ -44,21 +44,28 @@ func (t *Task) PunctuateStreamTime() (bool, error) {
 	return t.punctuate(&t.schedules.streamTime, t.streamTime)
 }
 
-// PunctuateWallClock fires the wall-clock punctuations that are due and reports whether any was.
+// PunctuateWallClock does what the wall clock brings: it fires the wall-clock punctuations that are due, and lets stream time go on if
+// the task has been idle for long enough. It reports whether there was anything to do.
 func (t *Task) PunctuateWallClock() (bool, error) {
-	if len(t.schedules.wallClock) == 0 {
-		return false, nil
+	advanced, err := t.advanceIdle()
+	if err != nil || len(t.schedules.wallClock) == 0 {
+		return advanced, err
 	}
-	return t.punctuate(&t.schedules.wallClock, t.nowMs())
+	fired, err := t.punctuate(&t.schedules.wallClock, t.nowMs())
+	return advanced || fired, err
 }
 
-// NextWallClock is when the next wall-clock punctuation is due, and false if there is none.
-func (t *Task) NextWallClock() (time.Time, bool) {
-	s := earliest(t.schedules.wallClock)
-	if s == nil {
-		return time.Time{}, false
+// NextWallClock is when PunctuateWallClock has next something to do, and false if never.
+func (t *Task) NextWallClock() (next time.Time, ok bool) {
+	if at, idle := t.nextIdle(); idle && !t.HasRecords() {
+		next, ok = time.UnixMilli(at), true
 	}
-	return time.UnixMilli(s.at), true
+	if s := earliest(t.schedules.wallClock); s != nil {
+		if at := time.UnixMilli(s.at); !ok || at.Before(next) {
+			next, ok = at, true
+		}
+	}
+	return next, ok
 }
 
 func (t *Task) punctuate(list *[]*schedule, now int64) (bool, error) {

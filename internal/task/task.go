@@ -53,6 +53,8 @@ type Config struct {
 	// MaxIdle is how long a task with records on some inputs waits for an empty input that has nothing to read (KIP-695).
 	// Negative: it never waits, not even for an input that is known to have records to be fetched.
 	MaxIdle time.Duration
+	// AdvanceIdleMs is how long all inputs must have been idle before stream time goes on with the wall clock; 0: it never does.
+	AdvanceIdleMs int64
 	// Lag tells how many records of an empty input are still to be fetched, and whether that is known. Nil: nothing is.
 	Lag func(TopicPartition) (lag int64, known bool)
 }
@@ -100,6 +102,7 @@ type Task struct {
 	ahead      bool     // the next record is above it
 	schedules  schedules
 	progress   map[string]int64
+	idle       idleTime
 	onCommit   []func() error // of nodes that hold updates back until the commit
 	shared     map[string]any // what nodes have in common
 
@@ -125,6 +128,7 @@ func New(cfg Config) (*Task, error) {
 		progress:   map[string]int64{},
 		shared:     map[string]any{},
 		idleSince:  map[*queue]time.Time{},
+		idle:       idleTime{after: cfg.AdvanceIdleMs},
 	}
 	t.resetContext(0)
 	if cfg.DB != nil {
@@ -138,6 +142,7 @@ func New(cfg Config) (*Task, error) {
 
 // Init initializes the nodes, in topological order. The stores must be complete.
 func (t *Task) Init() error {
+	t.becameIdle()
 	for _, n := range t.nodes {
 		if n.instance.Init == nil {
 			continue
@@ -161,7 +166,7 @@ func (t *Task) Close() error {
 			errs = append(errs, fmt.Errorf("task %s: node %s: %w", t.cfg.ID, n.spec.Name, err))
 		}
 	}
-	t.nodes, t.schedules, t.onCommit = nil, schedules{}, nil
+	t.nodes, t.schedules, t.onCommit, t.idle = nil, schedules{}, nil, idleTime{}
 	return errors.Join(errs...)
 }
 
@@ -212,6 +217,9 @@ func (t *Task) RestoreProgress(p map[string]int64) {
 		if old, ok := t.progress[k]; !ok || v > old {
 			t.progress[k] = v
 		}
+	}
+	if at, ok := t.progress[idleProgress]; ok {
+		t.streamTime = max(t.streamTime, at)
 	}
 }
 

@@ -120,6 +120,7 @@ func (d *Driver) newMember(id task.ID, subs []*plan.Subtopology, inputs []task.T
 		ApplicationID: d.plan.ApplicationID, ID: id, Subtopologies: subs, Inputs: inputs,
 		Collector: m, Lake: m.appender, Handlers: d.opts.handlers,
 		Clock: func() time.Time { return d.now }, Logger: d.opts.logger, MaxIdle: -1,
+		AdvanceIdleMs: d.plan.AdvanceIdleMs,
 	}
 	if m.db != nil {
 		cfg.DB = m.db
