@@ -2,7 +2,6 @@ package topologytest
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/tributary-io/tributary/processors"
 )
@@ -27,9 +26,9 @@ type broker struct {
 
 type topic struct {
 	name       string
-	partitions [][]Record
-	// produced holds the records that the topology wrote, in that order, over all partitions.
-	produced []Record
+	partitions []recordLog
+	// produced are the records that the topology wrote, in that order, over all partitions.
+	produced []*Record
 	read     int // how many of produced were handed out by Read
 	next     int32
 }
@@ -41,20 +40,20 @@ func (b *broker) create(name string, partitions int32) *topic {
 	if t := b.topics[name]; t != nil {
 		return t
 	}
-	t := &topic{name: name, partitions: make([][]Record, max(partitions, 1))}
+	t := &topic{name: name, partitions: make([]recordLog, max(partitions, 1))}
 	b.topics[name] = t
 	b.order = append(b.order, name)
 	return t
 }
 
 // append writes a record, whose bytes it keeps, and returns it with its offset.
-func (t *topic) append(r Record) (Record, error) {
+func (t *topic) append(r Record) (*Record, error) {
 	if r.Partition < 0 || int(r.Partition) >= len(t.partitions) {
-		return r, fmt.Errorf("topic %s has %d partitions, there is none of number %d", t.name, len(t.partitions), r.Partition)
+		return nil, fmt.Errorf("topic %s has %d partitions, there is none of number %d", t.name, len(t.partitions), r.Partition)
 	}
-	r.Offset = int64(len(t.partitions[r.Partition]))
-	t.partitions[r.Partition] = append(t.partitions[r.Partition], r)
-	return r, nil
+	log := &t.partitions[r.Partition]
+	r.Offset = int64(log.n)
+	return log.append(r), nil
 }
 
 // choose picks the partition of a record as Kafka's default partitioner does: by the key's hash; records without a key go round.
@@ -69,17 +68,23 @@ func (t *topic) choose(key []byte) int32 {
 }
 
 // produce appends a record that the topology wrote.
-func (t *topic) produce(r Record) (Record, error) {
-	r, err := t.append(r)
+func (t *topic) produce(r Record) (*Record, error) {
+	written, err := t.append(r)
 	if err == nil {
-		t.produced = append(t.produced, r)
+		t.produced = append(t.produced, written)
 	}
-	return r, err
+	return written, err
 }
 
 // unread returns what the topology wrote since the last call.
 func (t *topic) unread() []Record {
-	records := slices.Clone(t.produced[t.read:])
+	if t.read == len(t.produced) {
+		return nil
+	}
+	records := make([]Record, 0, len(t.produced)-t.read)
+	for _, r := range t.produced[t.read:] {
+		records = append(records, *r)
+	}
 	t.read = len(t.produced)
 	return records
 }
@@ -89,21 +94,6 @@ func (r *Record) raw() processors.RawRecord {
 	return processors.RawRecord{
 		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp, Key: r.Key, Value: r.Value, Headers: r.Headers,
 	}
-}
-
-// copyRecord copies what a caller may reuse.
-func copyRecord(r Record) Record {
-	r.Key, r.Value = cloneBytes(r.Key), cloneBytes(r.Value)
-	if len(r.Headers) == 0 {
-		r.Headers = nil
-		return r
-	}
-	headers := make([]processors.Header, len(r.Headers))
-	for i, h := range r.Headers {
-		headers[i] = processors.Header{Key: h.Key, Value: cloneBytes(h.Value)}
-	}
-	r.Headers = headers
-	return r
 }
 
 // cloneBytes keeps the difference between a null and an empty value.

@@ -40,7 +40,7 @@ func (d *Driver) commit() error {
 	lost := d.failure(CommitReplyOp) != nil
 	d.storeOffsets()
 	written := d.open
-	d.open = nil
+	d.open, d.spare = d.spare[:0], written
 	if lost {
 		// The engine asks for the committed offsets and finds that the commit has landed: it goes on from there with its stores restored.
 		d.aborted++
@@ -52,13 +52,13 @@ func (d *Driver) commit() error {
 		return d.rewind()
 	}
 	for _, m := range d.tasks {
-		if err := m.apply(d.changelogEnds(m, written)); err != nil {
+		if err := m.apply(d.changelogEnds(m)); err != nil {
 			return err
 		}
 		m.task.TakeDirty()
 	}
-	for _, r := range written {
-		r, err := d.broker.topics[r.Topic].produce(r)
+	for i := range written {
+		r, err := d.broker.topics[written[i].Topic].produce(written[i])
 		if err != nil {
 			return err
 		}
@@ -79,11 +79,11 @@ func (m *member) seal() error {
 		return err
 	}
 	m.sealed = gen
-	specs := m.db.Stores()
+	clear(m.logged)
 	for r := range gen.Changelog() {
-		topic := m.d.plan.Stores[specs[r.Store].Name].Changelog
-		m.d.open = append(m.d.open, copyRecord(Record{
-			Topic: topic, Partition: m.id.Partition, Timestamp: r.Timestamp, Key: r.Key, Value: r.Value, Headers: r.Headers,
+		m.logged[r.Store]++
+		m.d.open = append(m.d.open, m.d.kept.record(Record{
+			Topic: m.stores[r.Store].plan.Changelog, Partition: m.id.Partition, Timestamp: r.Timestamp, Key: r.Key, Value: r.Value, Headers: r.Headers,
 		}))
 	}
 	return nil
@@ -105,42 +105,39 @@ func (m *member) apply(offsets []int64) error {
 	return gen.Apply(offsets, nil)
 }
 
-// changelogEnds gives the next changelog offset of each store of a member, once what was written is appended.
-func (d *Driver) changelogEnds(m *member, written []Record) []int64 {
+// changelogEnds gives the next changelog offset of each store of a member, once what was sealed is appended. It is valid until the next
+// call.
+func (d *Driver) changelogEnds(m *member) []int64 {
 	if m.db == nil {
 		return nil
 	}
-	more := map[task.TopicPartition]int64{}
-	for _, r := range written {
-		more[task.TopicPartition{Topic: r.Topic, Partition: r.Partition}]++
-	}
-	specs := m.db.Stores()
-	ends := make([]int64, len(specs))
-	for i, spec := range specs {
-		ends[i] = state.NoOffset
-		s := d.plan.Stores[spec.Name]
-		if s.Changelog == "" {
-			continue
+	d.ends = d.ends[:0]
+	for i, st := range m.stores {
+		end := state.NoOffset
+		switch s := st.plan; {
+		case s.Changelog == "":
+		case s.SourceAsChangelog:
+			end = d.committed[task.TopicPartition{Topic: s.Changelog, Partition: m.id.Partition}].offset
+		default:
+			end = int64(d.broker.topics[s.Changelog].partitions[m.id.Partition].n) + m.logged[i]
 		}
-		tp := task.TopicPartition{Topic: s.Changelog, Partition: m.id.Partition}
-		if s.SourceAsChangelog {
-			ends[i] = d.committed[tp].offset
-			continue
-		}
-		ends[i] = int64(len(d.broker.topics[s.Changelog].partitions[m.id.Partition])) + more[tp]
+		d.ends = append(d.ends, end)
 	}
-	return ends
+	return d.ends
 }
 
 // storeOffsets stores how far the tasks have come. Where rows are landed the tables say that.
 func (d *Driver) storeOffsets() {
 	for _, m := range d.tasks {
-		for _, p := range m.task.Positions(nil) {
+		d.positions = m.task.Positions(d.positions[:0])
+		for _, p := range d.positions {
 			if p.Offset >= 0 && d.landedBy[p.TopicPartition] == nil {
 				d.committed[p.TopicPartition] = position{p.Offset, p.PartitionTime}
 			}
 		}
-		d.progress[m.id] = maps.Clone(m.task.Progress())
+		if now := m.task.Progress(); !maps.Equal(now, d.progress[m.id]) {
+			d.progress[m.id] = maps.Clone(now)
+		}
 	}
 }
 

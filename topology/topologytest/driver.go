@@ -33,6 +33,10 @@ type Driver struct {
 	reader map[task.TopicPartition]*member
 
 	open      []Record // what the open transaction has written
+	spare     []Record // the last one's, to be used again
+	kept      arena
+	ends      []int64         // scratch
+	positions []task.Position // scratch
 	committed map[task.TopicPartition]position
 	progress  map[task.ID]map[string]int64
 	tables    map[string]*table
@@ -211,10 +215,11 @@ func (d *Driver) pipe(r Record) error {
 	} else if r.Partition < 0 {
 		r.Partition = t.choose(r.Key)
 	}
-	if r, err = t.append(copyRecord(r)); err != nil {
+	written, err := t.append(d.kept.record(r))
+	if err != nil {
 		return err
 	}
-	if err := d.deliver(r); err != nil {
+	if err := d.deliver(written); err != nil {
 		return d.failed(err)
 	}
 	return d.failed(d.settle())
@@ -292,13 +297,15 @@ func (d *Driver) Topics() []string {
 	return names
 }
 
-// Records returns all records of one partition of a topic, those that were piped in as well. They are the driver's: don't change them.
+// Records returns all records of one partition of a topic, those that were piped in as well. Their bytes are the driver's: don't change
+// them.
 func (d *Driver) Records(topic string, partition int32) []Record {
 	t := d.broker.topics[topic]
 	if t == nil || partition < 0 || int(partition) >= len(t.partitions) {
 		return nil
 	}
-	return t.partitions[partition]
+	log := &t.partitions[partition]
+	return log.span(0, log.n)
 }
 
 // Read returns the records that the topology has written to a topic, and committed, since the last call, over all partitions.

@@ -26,11 +26,16 @@ type InputTopic[K, V any] struct {
 	topic string
 	key   serde.Codec[K]
 	value serde.Codec[V]
+
+	keyBuf, valueBuf []byte // used again: the driver copies
 }
 
 // Input makes an InputTopic.
 func Input[K, V any](d *Driver, topic string, key serde.Serde[K], value serde.Serde[V]) *InputTopic[K, V] {
-	return &InputTopic[K, V]{d, topic, serde.NewCodec(serde.Bind(key, topic, true)), serde.NewCodec(serde.Bind(value, topic, false))}
+	return &InputTopic[K, V]{
+		d: d, topic: topic, key: serde.NewCodec(serde.Bind(key, topic, true)), value: serde.NewCodec(serde.Bind(value, topic, false)),
+		keyBuf: []byte{}, valueBuf: []byte{},
+	}
 }
 
 // Pipe writes a record and runs the topology until nothing is left to be done. The timestamp is in ms since the epoch.
@@ -52,23 +57,24 @@ func (in *InputTopic[K, V]) SendTo(partition int32, m Message[K, V]) error {
 }
 
 func (in *InputTopic[K, V]) send(m Message[K, V], partition int32) error {
-	key, err := encode(in.key, m.Key, m.KeyNull)
+	key, err := encode(&in.keyBuf, in.key, m.Key, m.KeyNull)
 	if err != nil {
 		return in.d.report(fmt.Errorf("topic %s: the key can't be encoded: %w", in.topic, err))
 	}
-	value, err := encode(in.value, m.Value, m.ValueNull)
+	value, err := encode(&in.valueBuf, in.value, m.Value, m.ValueNull)
 	if err != nil {
 		return in.d.report(fmt.Errorf("topic %s: the value can't be encoded: %w", in.topic, err))
 	}
 	return in.d.Pipe(Record{Topic: in.topic, Partition: partition, Timestamp: m.Timestamp, Key: key, Value: value, Headers: m.Headers})
 }
 
-// encode gives nil for a null, and bytes that aren't nil for everything else.
-func encode[T any](c serde.Codec[T], v T, null bool) ([]byte, error) {
-	b, isNull, err := c.Encode([]byte{}, v, null)
+// encode gives nil for a null, and bytes that aren't nil for everything else, in buf. buf isn't nil.
+func encode[T any](buf *[]byte, c serde.Codec[T], v T, null bool) ([]byte, error) {
+	b, isNull, err := c.Encode((*buf)[:0], v, null)
 	if err != nil || isNull {
 		return nil, err
 	}
+	*buf = b
 	return b, nil
 }
 

@@ -1,6 +1,7 @@
 package topologytest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -19,8 +20,17 @@ type member struct {
 	subs []*plan.Subtopology
 	task *task.Task
 	db   *state.DB // nil without stores
+	// stores are those of db, and logged how many changelog records of each are in the open transaction.
+	stores []memberStore
+	logged []int64
 	// sealed is the generation of the stores that is being committed.
 	sealed *state.Generation
+}
+
+// memberStore is a store of the member's.
+type memberStore struct {
+	name string
+	plan *plan.Store
 }
 
 // start makes all tasks, restores their stores, and hands them what they have not read.
@@ -140,7 +150,7 @@ func (d *Driver) newMember(id task.ID, subs []*plan.Subtopology, inputs []task.T
 	if err := m.restore(); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
-	if err := t.Init(); err != nil {
+	if err := errors.Join(t.Init(), t.Prepare(context.Background())); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
 	for _, tp := range inputs {
@@ -178,6 +188,10 @@ func (m *member) openStores() (err error) {
 	if err != nil {
 		return fmt.Errorf("task %s: opening the stores: %w", m.id, err)
 	}
+	for _, spec := range m.db.Stores() {
+		m.stores = append(m.stores, memberStore{spec.Name, m.d.plan.Stores[spec.Name]})
+	}
+	m.logged = make([]int64, len(m.stores))
 	return nil
 }
 
@@ -214,7 +228,7 @@ func (m *member) Send(out *task.Out) error {
 	case partition < 0:
 		partition = t.choose(out.Key)
 	}
-	m.d.open = append(m.d.open, copyRecord(Record{
+	m.d.open = append(m.d.open, m.d.kept.record(Record{
 		Topic: out.Topic, Partition: partition, Timestamp: out.Timestamp, Key: out.Key, Value: out.Value, Headers: out.Headers,
 	}))
 	return nil

@@ -87,20 +87,20 @@ func (m *member) restore() error {
 	if m.db == nil || m.id.Subtopology < 0 {
 		return nil // global stores are filled by reading their topics again
 	}
-	for _, spec := range m.db.Stores() {
-		s := m.d.plan.Stores[spec.Name]
+	for _, st := range m.stores {
+		s := st.plan
 		if s.Changelog == "" {
 			continue
 		}
 		tp := task.TopicPartition{Topic: s.Changelog, Partition: m.id.Partition}
-		records := m.d.broker.topics[tp.Topic].partitions[tp.Partition]
-		end := int64(len(records))
+		log := &m.d.broker.topics[tp.Topic].partitions[tp.Partition]
+		end := int64(log.n)
 		if s.SourceAsChangelog {
 			end = m.d.committed[tp].offset
 		}
-		from, _ := m.db.Offset(spec.Name)
-		if err := m.db.Restore(spec.Name, restoreRecords(records[min(from, end):end]), end); err != nil {
-			return fmt.Errorf("task %s: restoring store %s from %s: %w", m.id, spec.Name, tp, err)
+		from, _ := m.db.Offset(st.name)
+		if err := m.db.Restore(st.name, restoreRecords(log.span(int(min(from, end)), int(end))), end); err != nil {
+			return fmt.Errorf("task %s: restoring store %s from %s: %w", m.id, st.name, tp, err)
 		}
 	}
 	return nil
@@ -140,13 +140,13 @@ func (d *Driver) seek(m *member, tp task.TopicPartition, at position) error {
 	if err := m.task.SetPosition(tp, at.offset, at.partitionTime); err != nil {
 		return err
 	}
-	records := d.broker.topics[tp.Topic].partitions[tp.Partition]
+	log := &d.broker.topics[tp.Topic].partitions[tp.Partition]
 	var raw []processors.RawRecord
-	for i := at.offset; i < int64(len(records)); i++ {
-		raw = append(raw, records[i].raw())
+	for i := int(at.offset); i < log.n; i++ {
+		raw = append(raw, log.at(i).raw())
 	}
 	if len(raw) == 0 {
 		return nil
 	}
-	return m.task.Add(tp, raw, int64(len(records)))
+	return m.task.Add(tp, raw, int64(log.n))
 }

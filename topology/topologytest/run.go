@@ -9,7 +9,7 @@ import (
 )
 
 // deliver hands a record that is in its topic to the task that reads it. A global table takes it at once.
-func (d *Driver) deliver(r Record) error {
+func (d *Driver) deliver(r *Record) error {
 	if m := d.reader[task.TopicPartition{Topic: r.Topic, Partition: r.Partition}]; m != nil {
 		if err := d.hand(m, r); err != nil {
 			return err
@@ -19,7 +19,7 @@ func (d *Driver) deliver(r Record) error {
 }
 
 // deliverToPatterns copies a record to the inputs that stand for patterns in the driver mode. Offsets are counted by pattern there.
-func (d *Driver) deliverToPatterns(r Record) error {
+func (d *Driver) deliverToPatterns(r *Record) error {
 	if d.partitioned() {
 		return nil
 	}
@@ -28,7 +28,7 @@ func (d *Driver) deliverToPatterns(r Record) error {
 		if err != nil || !re.MatchString(r.Topic) {
 			continue
 		}
-		copied, err := d.broker.topics[n.Pattern].append(r)
+		copied, err := d.broker.topics[n.Pattern].append(*r)
 		if err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func (d *Driver) deliverToPatterns(r Record) error {
 }
 
 // hand gives a record to its reader.
-func (d *Driver) hand(m *member, r Record) error {
+func (d *Driver) hand(m *member, r *Record) error {
 	tp := task.TopicPartition{Topic: r.Topic, Partition: r.Partition}
 	if err := m.task.Add(tp, []processors.RawRecord{r.raw()}, r.Offset+1); err != nil {
 		return err

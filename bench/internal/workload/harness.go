@@ -17,6 +17,10 @@ const harnessOut = "out"
 // does. It gives a result for each round; each has a driver of its own.
 func RunHarness(cfg Config) ([]measure.Result, error) {
 	keys, values, times := harnessInput(cfg)
+	stop, err := profile(cfg.Profile)
+	if err != nil {
+		return nil, err
+	}
 	var all []measure.Result
 	for round := range cfg.Rounds {
 		r, err := harnessRound(cfg, keys, values, times)
@@ -26,7 +30,7 @@ func RunHarness(cfg Config) ([]measure.Result, error) {
 		r["round"] = round
 		all = append(all, r)
 	}
-	return all, nil
+	return all, stop()
 }
 
 func harnessInput(cfg Config) (keys []string, values []string, times []int64) {
