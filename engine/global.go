@@ -53,7 +53,7 @@ func (e *Engine) readGlobal(ctx context.Context, r *runner) error {
 	if err != nil {
 		return err
 	}
-	if err := r.task.Init(); err != nil {
+	if err := errors.Join(r.task.Init(), r.task.Prepare(ctx)); err != nil {
 		return err
 	}
 	parts := r.partitions()

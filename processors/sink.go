@@ -37,6 +37,8 @@ func (s TopicSink[K, V]) New(rt Runtime, children []Child) (Instance, error) {
 	n := &topicSink[K, V]{TopicSink: s, rt: rt}
 	if s.TopicOf == nil {
 		n.bound = n.bind(s.Topic)
+		prepareToWrite(rt, n.bound.keys.Serde)
+		prepareToWrite(rt, n.bound.values.Serde)
 	} else {
 		n.byTopic = map[string]*boundTopic[K, V]{}
 	}

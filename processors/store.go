@@ -35,7 +35,10 @@ func boundSerdes[K, V any](at place, s Store[K, V], spec state.Spec) (serde.Code
 	if topic == "" {
 		topic = at.ApplicationID() + "-" + s.Name + "-changelog"
 	}
-	return serde.NewCodec(serde.Bind(s.Key, topic, true)), serde.NewCodec(serde.Bind(s.Value, topic, false))
+	keys, values := serde.Bind(s.Key, topic, true), serde.Bind(s.Value, topic, false)
+	prepareToWrite(at, keys)
+	prepareToWrite(at, values)
+	return serde.NewCodec(keys), serde.NewCodec(values)
 }
 
 // openTyped opens a store through one of state's typed facades.

@@ -276,7 +276,15 @@ func serdeOption[T any](s *settings, kind optionKind, given any, fallback serde.
 			optionNames[kind], reflect.TypeFor[T](), given)
 		return fallback
 	}
+	s.checkSerde(optionNames[kind], serde.Check(typed))
 	return typed
+}
+
+// checkSerde reports a mistake that a serde carries, such as a schema that its Go type doesn't fit.
+func (s *settings) checkSerde(what string, err error) {
+	if err != nil {
+		s.bad(plan.InvalidArgument, "%s: %v", what, err)
+	}
 }
 
 func keySerde[K any](s *settings, fallback serde.Serde[K]) serde.Serde[K] {

@@ -50,9 +50,8 @@ type Model struct {
 	Enriched    Totals            // and with one
 	ByRegion    map[string]*Totals
 	Windows     *Windows
-	// Strict and Lenient are the same with Skew less and more of grace: between them lies what partitions that are read up to Skew apart
-	// can give.
-	Strict, Lenient *Windows
+	// Strict is the same with less grace, by Skew: each window holds at least that much if the partitions are read up to Skew apart.
+	Strict *Windows
 
 	spec   Spec
 	seen   map[[16]byte]struct{}
@@ -63,7 +62,7 @@ type Model struct {
 func NewModel(spec Spec) *Model {
 	m := &Model{
 		ByRegion: make(map[string]*Totals), Windows: NewWindows(WindowSize, WindowGrace, Partitions),
-		Strict: NewWindows(WindowSize, WindowGrace-Skew, Partitions), Lenient: NewWindows(WindowSize, WindowGrace+Skew, Partitions),
+		Strict: NewWindows(WindowSize, WindowGrace-Skew, Partitions),
 		spec: spec, seen: make(map[[16]byte]struct{}), region: make(map[int]string),
 	}
 	for number := range spec.Customers() {
@@ -111,7 +110,6 @@ func (m *Model) Add(e *Event) {
 		m.ByRegion[region] = byRegion
 	}
 	byRegion.add(e)
-	for _, w := range []*Windows{m.Windows, m.Strict, m.Lenient} {
-		w.Add(region, e.Time, e.Cents)
-	}
+	m.Windows.Add(region, e.Time, e.Cents)
+	m.Strict.Add(region, e.Time, e.Cents)
 }

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,6 +16,8 @@ type node struct {
 	instance processors.Instance
 	source   processors.Source // of source nodes
 	drops    drops
+	// preparations are the start-up steps of its serdes that are still to be done.
+	preparations []func(context.Context) error
 }
 
 // wire makes the nodes, children first, since a node calls its children directly, and the input queues.
