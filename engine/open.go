@@ -172,7 +172,7 @@ func (e *Engine) open(ctx context.Context, r *runner, s *starts) (map[task.Topic
 	if err := r.begin(positions, s); err != nil {
 		return nil, err
 	}
-	if err := r.task.Init(); err != nil {
+	if err := errors.Join(r.task.Init(), r.task.Prepare(ctx)); err != nil {
 		return nil, err
 	}
 	return positions, nil

@@ -139,9 +139,13 @@ func checkSource[K, V any](s *settings, topics []string, pattern string, key ser
 	}
 	if key == nil {
 		s.bad(plan.InvalidArgument, "the serde of the key is nil")
+	} else {
+		s.checkSerde("the serde of the key", serde.Check(key))
 	}
 	if value == nil {
 		s.bad(plan.InvalidArgument, "the serde of the value is nil")
+	} else {
+		s.checkSerde("the serde of the value", serde.Check(value))
 	}
 }
 
