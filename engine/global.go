@@ -53,7 +53,7 @@ func (e *Engine) readGlobal(ctx context.Context, r *runner) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(r.task.Init(), r.task.Prepare(ctx)); err != nil {
+	if err := e.prepare(ctx, r.task); err != nil {
 		return err
 	}
 	parts := r.partitions()

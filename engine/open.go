@@ -172,7 +172,7 @@ func (e *Engine) open(ctx context.Context, r *runner, s *starts) (map[task.Topic
 	if err := r.begin(positions, s); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(r.task.Init(), r.task.Prepare(ctx)); err != nil {
+	if err := e.prepare(ctx, r.task); err != nil {
 		return nil, err
 	}
 	return positions, nil
