@@ -36,6 +36,13 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "interrupted: nothing is lost, the same command goes on from here")
 		return 130
 	}
+	var exit *exitCode
+	if errors.As(err, &exit) {
+		if exit.cause != nil {
+			fmt.Fprintln(os.Stderr, "tributary:", err)
+		}
+		return exit.code
+	}
 	fmt.Fprintln(os.Stderr, "tributary:", err)
 	return 1
 }
@@ -62,6 +69,6 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "log what the engine does, not only warnings")
-	root.AddCommand(newDemo(), newDescribe(), newTopics(), newLake())
+	root.AddCommand(newDemo(), newDescribe(), newExplain(), newDiff(), newTopics(), newLake())
 	return root
 }

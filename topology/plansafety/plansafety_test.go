@@ -262,6 +262,18 @@ func TestCompare(t *testing.T) {
 			},
 		},
 		{
+			"a filter before a join with an unnamed table that comes first",
+			func(b *topology.Builder) {
+				c := b.Table("customers", serde.String, serde.String)
+				orders(b).Join(c, first).To("out")
+			},
+			func(b *topology.Builder) {
+				c := b.Table("customers", serde.String, serde.String)
+				orders(b).Filter(all).Join(c, first).To("out")
+			},
+			[]want{{store, "customers-STATE-STORE-0000000000", plansafety.Kept, false, ""}},
+		},
+		{
 			"a global table",
 			func(b *topology.Builder) {
 				g := b.GlobalTable("rates", serde.String, serde.String, topology.Store("rates"))

@@ -86,8 +86,8 @@ func (s *snapshot) store(st *plan.Store) Store {
 		HistoryMs: spec.HistoryMs, GraceMs: spec.GraceMs, RetainDuplicates: spec.RetainDuplicates,
 	}
 	w := newWalk(s.plan)
-	for _, name := range st.Nodes {
-		n := s.plan.Nodes[name]
+	if len(st.Nodes) > 0 { // the first one fills it, others look things up in it
+		n := s.plan.Nodes[st.Nodes[0]]
 		out.Subtopology = n.Subtopology
 		w.above(n)
 	}
