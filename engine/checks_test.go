@@ -293,7 +293,8 @@ func TestHealthAndMetrics(t *testing.T) {
 	}
 	_, metrics := get("/metrics")
 	for _, want := range []string{`tributary_processed_records_total{application="http"} 200`, `tributary_state{application="http",state="running"} 1`,
-		`tributary_input_lag_records{application="http",partition="0",topic="http-in"} 0`, "tributary_commit_duration_seconds_count"} {
+		`tributary_input_lag_records{application="http",partition="0",topic="http-in"} 0`, `tributary_input_holds_back_seconds{application="http",partition="0",topic="http-in"} 0`,
+		`tributary_input_time_seconds{application="http",partition="0",topic="http-in"}`, "tributary_commit_duration_seconds_count"} {
 		if !strings.Contains(metrics, want) {
 			t.Errorf("metrics lack %s", want)
 		}

@@ -29,7 +29,7 @@ type statsCollector struct {
 	descs []*prometheus.Desc
 
 	state, tasks, processed, produced, commits, aborted, dropped *prometheus.Desc
-	lag, position, streamTime                                    *prometheus.Desc
+	lag, position, streamTime, inputTime, holds, enforced        *prometheus.Desc
 	restored, restoreLeft                                        *prometheus.Desc
 	lakeCommits, lakeRows, lakeRetries, lakeFenced, lakeOpen     *prometheus.Desc
 	lakeVersion, lakeTime, lakeEarly                             *prometheus.Desc
@@ -52,6 +52,9 @@ func newStatsCollector(e *Engine, labels prometheus.Labels) *statsCollector {
 	c.lag = desc("input_lag_records", "Records of an input partition that wait to be processed.", "topic", "partition")
 	c.position = desc("input_position", "The next offset of an input partition to be processed.", "topic", "partition")
 	c.streamTime = desc("task_stream_time_seconds", "The largest event time that a task has seen, as a Unix time.", "task")
+	c.inputTime = desc("input_time_seconds", "The largest event time processed of an input partition, as a Unix time.", "topic", "partition")
+	c.holds = desc("input_holds_back_seconds", "For how long an empty input partition has kept its task from the records of others.", "topic", "partition")
+	c.enforced = desc("task_enforced_records_total", "Records processed although an input was still empty after MaxTaskIdle.", "task")
 	c.restored = desc("restored_records", "Records restored by the last restore of a task.", "task")
 	c.restoreLeft = desc("restore_left_offsets", "Changelog offsets still to be restored.", "task")
 	c.lakeCommits = desc("lake_commits_total", "Commits to a table.", "sink")
@@ -94,6 +97,7 @@ func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
 			running++
 		}
 		c.collectTask(gauge, t)
+		count(c.enforced, t.Enforced, t.Name)
 	}
 	gauge(c.tasks, float64(running), "running")
 	gauge(c.tasks, float64(len(s.Tasks)-running), "opening")
@@ -133,5 +137,13 @@ func (c *statsCollector) collectTask(gauge func(*prometheus.Desc, float64, ...st
 		partition := itoa(in.Partition)
 		gauge(c.lag, float64(in.Lag), in.Topic, partition)
 		gauge(c.position, float64(in.Position), in.Topic, partition)
+		if in.Time >= 0 {
+			gauge(c.inputTime, float64(in.Time)/1000, in.Topic, partition)
+		}
+		holds := 0.0
+		if !in.HoldsSince.IsZero() {
+			holds = max(0, c.e.cfg.clock().Sub(in.HoldsSince).Seconds())
+		}
+		gauge(c.holds, holds, in.Topic, partition)
 	}
 }

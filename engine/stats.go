@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-io/tributary/engine/internal/lander"
 	"github.com/tributary-io/tributary/internal/task"
+	"github.com/tributary-io/tributary/processors"
 )
 
 // counters count what the instance has done. Any goroutine may look.
@@ -81,7 +82,9 @@ type TaskStats struct {
 	Lake       bool
 	Processed  int64
 	StreamTime int64 // ms, or -1
-	Inputs     []InputStats
+	// Enforced counts the records processed although an input was still empty after MaxTaskIdle.
+	Enforced int64
+	Inputs   []InputStats
 	// While it is restored: what is done, and how many offsets are left.
 	Restoring                     bool
 	RestoredRecords, RestoreBytes int64
@@ -97,6 +100,9 @@ type InputStats struct {
 	Position  int64 // the next offset to process; -1 if unknown
 	End       int64 // of what can be read (the last stable offset), as far as known
 	Lag       int64
+	Time      int64 // the largest event time processed, ms, or -1
+	// HoldsSince is since when this input, which is empty, has kept the task from what it has of its other inputs; zero if it doesn't.
+	HoldsSince time.Time
 }
 
 // Dropped counts the records that a node left out for one reason.
@@ -179,21 +185,27 @@ func (r *runner) stats() (TaskStats, []task.Drop) {
 	s.Restoring, s.RestoredRecords, s.RestoreBytes, s.RestoreLeft, s.RestoreBegan = r.restore.active, r.restore.records, r.restore.bytes, r.restore.left, r.restore.began
 	r.restore.mu.Unlock()
 	var drops []task.Drop
-	if t := r.counting.Load(); t != nil {
+	t := r.counting.Load()
+	if t != nil {
 		s.Running = r.runs.Load()
-		s.Processed, drops = t.Processed(), t.Drops()
+		s.Processed, s.Enforced, drops = t.Processed(), t.Enforced(), t.Drops()
 	}
 	r.inMu.Lock()
 	defer r.inMu.Unlock()
 	for _, tp := range r.spec.inputs {
-		in := InputStats{Topic: tp.Topic, Partition: tp.Partition, Position: -1, End: r.ends[tp]}
+		in := InputStats{Topic: tp.Topic, Partition: tp.Partition, Position: -1, End: r.ends[tp], Time: processors.NoTimestamp}
 		for _, p := range r.done {
 			if p.TopicPartition == tp {
-				in.Position = p.Offset
+				in.Position, in.Time = p.Offset, p.PartitionTime
 			}
 		}
 		if in.Position >= 0 {
 			in.Lag = max(0, in.End-in.Position)
+		}
+		if t != nil {
+			if since, ok := t.HoldsSince(tp); ok {
+				in.HoldsSince = since
+			}
 		}
 		s.Inputs = append(s.Inputs, in)
 	}

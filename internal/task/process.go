@@ -137,6 +137,7 @@ func (t *Task) choose() (*queue, error) {
 	}
 	if len(t.ready) == 0 {
 		clear(t.idleSince)
+		t.waitFor(nil)
 		return nil, nil
 	}
 	best, empty := t.ready[0], len(t.ready) < len(t.queues)
@@ -144,12 +145,27 @@ func (t *Task) choose() (*queue, error) {
 		if len(t.idleSince) > 0 {
 			clear(t.idleSince)
 		}
+		t.waitFor(nil)
 		return best, nil
 	}
 	if !t.mayGoOn() {
 		return nil, nil
 	}
+	t.waitFor(nil)
 	return best, nil
+}
+
+// waitFor notes which empty queue the others wait for, if any.
+func (t *Task) waitFor(q *queue) {
+	if t.waitsFor == q {
+		return
+	}
+	if t.waitsFor != nil {
+		t.waitsFor.holdsSince.Store(0)
+	}
+	if t.waitsFor = q; q != nil {
+		q.holdsSince.Store(t.nowMs())
+	}
 }
 
 // mayGoOn decides whether to process although some inputs are empty (KIP-695): an input that may have records to be fetched is
@@ -168,6 +184,7 @@ func (t *Task) mayGoOn() bool {
 		lag, known := t.cfg.Lag(q.tp)
 		if !known || lag > 0 {
 			delete(t.idleSince, q)
+			t.waitFor(q)
 			return false
 		}
 		if t.cfg.MaxIdle == 0 {
@@ -180,9 +197,11 @@ func (t *Task) mayGoOn() bool {
 		since, ok := t.idleSince[q]
 		if !ok {
 			t.idleSince[q] = now
+			t.waitFor(q)
 			return false
 		}
 		if now.Sub(since) < t.cfg.MaxIdle {
+			t.waitFor(q)
 			return false
 		}
 		enforced = true

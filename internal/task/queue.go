@@ -1,6 +1,8 @@
 package task
 
 import (
+	"sync/atomic"
+
 	"github.com/tributary-io/tributary/processors"
 )
 
@@ -21,6 +23,8 @@ type queue struct {
 
 	partitionTime int64
 	position      int64 // the next offset to fetch, as the host last said; -1: unknown
+
+	holdsSince atomic.Int64 // wall clock in ms since when others wait for this queue, which is empty; 0: they don't
 }
 
 func newQueue(tp TopicPartition, n *node, head processors.Head) *queue {

@@ -109,6 +109,7 @@ type Task struct {
 	dirty           bool // something was processed since the last TakeDirty
 	commitRequested bool
 	idleSince       map[*queue]time.Time
+	waitsFor        *queue // empty, while others have records
 
 	processed atomic.Int64
 	enforced  atomic.Int64
@@ -184,6 +185,17 @@ func (t *Task) Processed() int64 { return t.processed.Load() }
 
 // Enforced counts the records that were processed although an input was still empty after MaxIdle. Any goroutine may call it.
 func (t *Task) Enforced() int64 { return t.enforced.Load() }
+
+// HoldsSince is since when an input, which is empty, has kept the task from processing what it has of others (see Config.MaxIdle); ok is
+// false if it doesn't. Any goroutine may call it.
+func (t *Task) HoldsSince(tp TopicPartition) (since time.Time, ok bool) {
+	q := t.byTP[tp]
+	if q == nil {
+		return since, false
+	}
+	ms := q.holdsSince.Load()
+	return time.UnixMilli(ms), ms != 0
+}
 
 // Drops lists how many records each node left out, by reason. Any goroutine may call it.
 func (t *Task) Drops() []Drop {

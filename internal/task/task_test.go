@@ -309,10 +309,19 @@ func TestWaitsForEmptyInputs(t *testing.T) {
 	step(false, "begins to wait")
 	b.now = b.now.Add(19 * time.Millisecond)
 	step(false, "still waits")
+	if since, ok := b.HoldsSince(TopicPartition{Topic: "b"}); !ok || !since.Equal(time.UnixMilli(1000)) {
+		t.Errorf("b has held a back since %v, %v", since, ok)
+	}
+	if _, ok := b.HoldsSince(TopicPartition{Topic: "a"}); ok {
+		t.Error("a holds nothing back")
+	}
 	b.now = b.now.Add(time.Millisecond)
 	step(true, "waited long enough")
 	if b.Enforced() != 1 {
 		t.Errorf("enforced %d", b.Enforced())
+	}
+	if _, ok := b.HoldsSince(TopicPartition{Topic: "b"}); ok {
+		t.Error("b doesn't hold a back any more")
 	}
 	b.add(t, "b", 0, "1")
 	step(true, "both have records")
