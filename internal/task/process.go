@@ -10,7 +10,8 @@ import (
 )
 
 // Add puts records of one input partition, in order, behind those that it has. position is the next offset that the host will
-// fetch: beyond the last record where markers or aborted records follow it. The records' bytes must never change afterwards.
+// fetch: beyond the last record where markers or aborted records follow it. The slice is the task's afterwards, and the records' bytes must
+// never change.
 func (t *Task) Add(tp TopicPartition, records []processors.RawRecord, position int64) error {
 	q := t.byTP[tp]
 	if q == nil {
@@ -19,9 +20,7 @@ func (t *Task) Add(tp TopicPartition, records []processors.RawRecord, position i
 	if q.n == 0 && len(records) > 0 {
 		t.waiting = append(t.waiting, q)
 	}
-	for i := range records {
-		q.push(records[i])
-	}
+	q.push(records)
 	if position > q.position {
 		q.position = position
 		t.dirty = t.dirty || len(records) == 0

@@ -13,10 +13,12 @@ type queue struct {
 	node *node
 	head processors.Head
 
-	ring  []processors.RawRecord // a ring buffer: its length is a power of two
-	first int
-	n     int
-	bytes int
+	batches [][]processors.RawRecord // as they were added; none is empty
+	first   int                      // in the first batch
+	open    bool                     // the last batch takes more: it is made of small ones
+	spare   []processors.RawRecord   // an empty one of that kind
+	n       int
+	bytes   int
 
 	loaded    bool
 	timestamp int64 // event time of the head, if loaded
@@ -28,30 +30,58 @@ type queue struct {
 }
 
 func newQueue(tp TopicPartition, n *node, head processors.Head) *queue {
-	return &queue{tp: tp, node: n, head: head, ring: make([]processors.RawRecord, 8), partitionTime: processors.NoTimestamp, position: -1}
+	return &queue{tp: tp, node: n, head: head, partitionTime: processors.NoTimestamp, position: -1}
 }
 
-func (q *queue) push(r processors.RawRecord) {
-	if q.n == len(q.ring) {
-		bigger := make([]processors.RawRecord, 2*len(q.ring))
-		k := copy(bigger, q.ring[q.first:])
-		copy(bigger[k:], q.ring[:q.first])
-		q.ring, q.first = bigger, 0
+// small is up to how many records are copied together: the harness adds them one by one.
+const small = 16
+
+// push adds records. The slice is the queue's from now on: large ones aren't copied.
+func (q *queue) push(records []processors.RawRecord) {
+	for i := range records {
+		q.bytes += rawSize(&records[i])
 	}
-	q.ring[(q.first+q.n)&(len(q.ring)-1)] = r
-	q.n++
-	q.bytes += rawSize(&r)
+	q.n += len(records)
+	switch last := len(q.batches) - 1; {
+	case len(records) == 0:
+	case len(records) > small:
+		q.batches, q.open = append(q.batches, records), false
+	case q.open && len(q.batches[last])+len(records) <= cap(q.batches[last]):
+		q.batches[last] = append(q.batches[last], records...)
+	default:
+		batch := q.spare
+		if q.spare = nil; batch == nil {
+			batch = make([]processors.RawRecord, 0, 2*small)
+		}
+		q.batches, q.open = append(q.batches, append(batch, records...)), true
+	}
 }
 
-func (q *queue) front() *processors.RawRecord { return &q.ring[q.first] }
+func (q *queue) front() *processors.RawRecord { return &q.batches[0][q.first] }
 
 func (q *queue) pop() {
 	r := q.front()
 	q.bytes -= rawSize(r)
 	*r = processors.RawRecord{} // let go of the bytes
-	q.first = (q.first + 1) & (len(q.ring) - 1)
 	q.n--
 	q.loaded = false
+	if q.first++; q.first == len(q.batches[0]) {
+		q.drop()
+	}
+}
+
+// drop takes the first batch away, which is used up.
+func (q *queue) drop() {
+	batch := q.batches[0]
+	q.batches[0], q.first = nil, 0
+	if len(q.batches) == 1 {
+		q.batches, q.open = q.batches[:0], false
+	} else {
+		q.batches = q.batches[1:]
+	}
+	if cap(batch) == 2*small {
+		q.spare = batch[:0]
+	}
 }
 
 // next is the offset up to which everything is processed: what may be committed. -1: unknown.

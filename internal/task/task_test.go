@@ -3,7 +3,6 @@ package task
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -327,31 +326,5 @@ func TestWaitsForEmptyInputs(t *testing.T) {
 	step(true, "both have records")
 	if last := b.seen[len(b.seen)-1]; last != "b@0" {
 		t.Errorf("took %s", last)
-	}
-}
-
-func TestQueueRing(t *testing.T) {
-	q := newQueue(TopicPartition{Topic: "a"}, nil, nil)
-	var want, got []int64
-	next := int64(0)
-	for round := range 50 {
-		for range round % 7 {
-			q.push(processors.RawRecord{Offset: next, Value: make([]byte, 10)})
-			want = append(want, next)
-			next++
-		}
-		for range round % 5 {
-			if q.n > 0 {
-				got = append(got, q.front().Offset)
-				q.pop()
-			}
-		}
-	}
-	for q.n > 0 {
-		got = append(got, q.front().Offset)
-		q.pop()
-	}
-	if !slices.Equal(want, got) || q.bytes != 0 {
-		t.Errorf("want %v\ngot %v, %d bytes left", want, got, q.bytes)
 	}
 }
