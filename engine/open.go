@@ -37,7 +37,12 @@ func (e *Engine) openAll(runners []*runner) {
 	ctx, cancel := context.WithCancel(e.life)
 	e.openers.Go(func() {
 		defer cancel()
+		slow := time.AfterFunc(10*time.Second, func() {
+			e.log.Warn("tasks wait to be opened: committed offsets and the ends of topics can't be read yet (brokers away, or an open transaction)", "tasks", len(runners))
+		})
+		defer slow.Stop()
 		starts, err := e.readStarts(ctx, runners)
+		slow.Stop()
 		if err != nil {
 			for _, r := range runners {
 				e.tell(opened{r: r, err: err})

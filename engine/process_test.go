@@ -62,7 +62,7 @@ func (a *app) spawn(instance string) *child {
 	c := &child{a.t, cmd, log}
 	a.t.Cleanup(func() {
 		c.end(syscall.SIGKILL)
-		if a.t.Failed() || os.Getenv("SHOWLOGS") != "" {
+		if a.t.Failed() {
 			text, _ := os.ReadFile(log)
 			a.t.Logf("%s:\n%s", instance, text)
 		}
@@ -89,6 +89,7 @@ func (c *child) says(text string) bool {
 // Three instances share the tasks of a stateful application on real Kafka. One is killed in the middle and started again, one is stopped
 // for longer than its session and goes on as a zombie, one is closed in order. Every input counts once.
 func TestKilledAndStoppedInstancesCountOnce(t *testing.T) {
+	t.Parallel()
 	c := &brokertest.Cluster{Addrs: realkafka.Shared(t, 1).Addrs()}
 	a := newApp(t, c, "kill")
 	a.create("in", 6)

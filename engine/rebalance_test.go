@@ -3,10 +3,15 @@ package engine
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
+	"github.com/tributary-io/tributary/serde"
+	"github.com/tributary-io/tributary/topology"
 )
 
 func runningTasks(s Stats) (n int) {
@@ -89,6 +94,46 @@ func TestStateSurvivesRestartAndLossOfTheDirectory(t *testing.T) {
 		}
 		if err := out.onlyRises(); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A table that is restored from its own source topic: behind the committed offset by processing, before it by restoring.
+func TestTableIsRestoredFromItsSource(t *testing.T) {
+	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
+		a := newApp(t, c, "reuse")
+		a.create("names", 2)
+		a.create("in", 2)
+		a.create("out", 1)
+		plan := func() *topology.Plan {
+			b := topology.NewBuilder(a.name, topology.Optimize(topology.AllOptimizations))
+			names := b.Table(a.topic("names"), serde.String, serde.String, topology.Store("names"))
+			b.Stream(a.topic("in"), serde.String, serde.String).
+				Join(names, func(v, name string) string { return v + "=" + name }).
+				To(a.topic("out"))
+			return build(b)
+		}
+		if topics := plan().InternalTopics(); len(topics) > 0 {
+			t.Fatalf("internal topics %v, want none", topics)
+		}
+		out := a.read("out")
+		seen := func(want string) func() bool {
+			return func() bool {
+				return slices.ContainsFunc(out.all(), func(r *kgo.Record) bool { return string(r.Value) == want })
+			}
+		}
+		a.produce("names", 2, "zero", "one", "two") // k0, k1, k2
+		i := a.start(plan(), "i1")
+		eventually(t, "joined", func() bool { a.produce("in", 2, "x", "y", "z"); return seen("z=two")() })
+		i.stop(t)
+		a.produce("names", 2, "ZERO")
+		for _, instance := range []string{"i1", "i2"} { // with its state, and without
+			i = a.start(plan(), instance)
+			eventually(t, "the old and the new name", func() bool {
+				a.produce("in", 2, instance, instance)
+				return seen(instance+"=ZERO")() && seen(instance+"=one")()
+			})
+			i.stop(t)
 		}
 	})
 }

@@ -1,9 +1,13 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -21,14 +25,30 @@ const (
 	Stable
 )
 
-// Bounds returns an edge of each partition's log. Failures of brokers are tried again until ctx ends.
+// missingLimit is how long a topic may be unknown to brokers before it counts as gone: they may have just started, or it was just made.
+const missingLimit = 30 * time.Second
+
+// Bounds returns an edge of each partition's log; a partition may be named twice. Failures of brokers are tried again until ctx ends.
 func Bounds(ctx context.Context, client *kgo.Client, edge Edge, parts []Partition) (map[Partition]int64, error) {
+	parts = slices.Clone(parts)
+	slices.SortFunc(parts, func(a, b Partition) int {
+		return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+	})
+	parts = slices.Compact(parts) // brokers refuse a request that names one twice
+	var missingSince time.Time
 	for {
 		found, err := boundsOnce(ctx, client, edge, parts)
 		if err == nil {
 			return found, nil
 		}
-		if permanent(err) {
+		missing := errors.Is(err, kerr.UnknownTopicOrPartition)
+		if !missing {
+			missingSince = time.Time{}
+		} else if missingSince.IsZero() {
+			missingSince = time.Now()
+		}
+		var answer *kerr.Error
+		if permanent(err) || errors.As(err, &answer) && !answer.Retriable || missing && time.Since(missingSince) > missingLimit {
 			return nil, fmt.Errorf("list offsets: %w", err)
 		}
 		pause(ctx)

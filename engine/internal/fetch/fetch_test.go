@@ -141,7 +141,7 @@ func TestReadBelowTheLogIsAnError(t *testing.T) {
 		if !errors.As(err, &outside) || outside.Start != 2 {
 			t.Fatalf("got %v, want out of range with the log's start 2", err)
 		}
-		starts, err := Bounds(t.Context(), client, Start, []Partition{p})
+		starts, err := Bounds(t.Context(), client, Start, []Partition{p, p})
 		if err != nil || starts[p] != 2 {
 			t.Fatalf("start %v, %v", starts, err)
 		}
