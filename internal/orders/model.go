@@ -63,7 +63,7 @@ func NewModel(spec Spec) *Model {
 	m := &Model{
 		ByRegion: make(map[string]*Totals), Windows: NewWindows(WindowSize, WindowGrace, Partitions),
 		Strict: NewWindows(WindowSize, WindowGrace-Skew, Partitions),
-		spec: spec, seen: make(map[[16]byte]struct{}), region: make(map[int]string),
+		spec:   spec, seen: make(map[[16]byte]struct{}), region: make(map[int]string),
 	}
 	for number := range spec.Customers() {
 		if region, ok := spec.RegionOf(number); ok {
