@@ -1,0 +1,163 @@
+package land
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tributary-io/tributary/engine"
+)
+
+// Config is what the sink must be told.
+type Config struct {
+	Brokers  []string  // host:port
+	Client   []kgo.Opt // further options of all clients: TLS, SASL
+	Registry string    // URL of a Confluent-compatible schema registry; may hold user and password
+	Lake     string    // where the tables go: a folder or the URL of an object store
+	Group    string    // names the application, and its consumer group
+	State    string    // folder for the instance's identity; instances on one machine need one each
+	Streams  []Stream  // what is landed
+	Batch    BatchLimits
+	HTTP     string        // address for metrics, health and the observer's answers; empty: none
+	Observe  time.Duration // between two looks of the observer; 0: none
+	Log      *slog.Logger
+	Clock    func() time.Time // nil: time.Now
+}
+
+// BatchLimits says when a batch lands: at the first limit that it reaches.
+type BatchLimits struct {
+	Every time.Duration // since its first row
+	Rows  int
+	Bytes int64 // of a batch's memory
+	// Budget bounds the memory of all open batches of the process; above it the largest lands early.
+	Budget int64
+}
+
+// Defaults of a Config. The budget leaves a process with hundreds of streams below 512 MB.
+const (
+	DefaultGroup  = "ods-sink"
+	DefaultEvery  = 30 * time.Second
+	DefaultRows   = 50_000
+	DefaultBytes  = 32 << 20
+	DefaultBudget = 96 << 20
+
+	inputBuffer = 32 << 20 // bytes of fetched records that wait
+)
+
+// Environment fills what is unset in the configuration from variables, by get (such as os.Getenv):
+//
+//	ODS_SINK_BROKERS           host:port,host:port
+//	ODS_SINK_REGISTRY          URL
+//	ODS_SINK_LAKE              folder or URL
+//	ODS_SINK_GROUP             name
+//	ODS_SINK_STATE             folder
+//	ODS_SINK_HTTP              address
+//	ODS_SINK_BATCH_SECONDS     default 30
+//	ODS_SINK_BATCH_ROWS        default 50000
+//	ODS_SINK_BATCH_BYTES       default 33554432
+//	ODS_SINK_MEMORY_BYTES      of all open batches, default 100663296
+//	ODS_SINK_OBSERVE_SECONDS   default 0: no observer
+//
+// and what is unset there, too, from the defaults. The error names all variables that make no sense.
+func (c *Config) Environment(get func(string) string) error {
+	var errs []error
+	number := func(name string, unset bool, fallback float64, set func(float64)) {
+		if !unset {
+			return
+		}
+		text := get(name)
+		if text == "" {
+			set(fallback)
+			return
+		}
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || n < 0 || n > 1e15 || n != n {
+			errs = append(errs, fmt.Errorf("%s is %q, not a number", name, text))
+			return
+		}
+		set(n)
+	}
+	seconds := func(to *time.Duration) func(float64) {
+		return func(n float64) { *to = time.Duration(n * float64(time.Second)) }
+	}
+	if text := get("ODS_SINK_BROKERS"); len(c.Brokers) == 0 && text != "" {
+		c.Brokers = strings.Split(text, ",")
+	}
+	c.Registry = cmp.Or(c.Registry, get("ODS_SINK_REGISTRY"))
+	c.Lake = cmp.Or(c.Lake, get("ODS_SINK_LAKE"))
+	c.Group = cmp.Or(c.Group, get("ODS_SINK_GROUP"), DefaultGroup)
+	c.State = cmp.Or(c.State, get("ODS_SINK_STATE"), "tributary-land-state")
+	c.HTTP = cmp.Or(c.HTTP, get("ODS_SINK_HTTP"))
+	number("ODS_SINK_BATCH_SECONDS", c.Batch.Every == 0, DefaultEvery.Seconds(), seconds(&c.Batch.Every))
+	number("ODS_SINK_BATCH_ROWS", c.Batch.Rows == 0, DefaultRows, func(n float64) { c.Batch.Rows = int(n) })
+	number("ODS_SINK_BATCH_BYTES", c.Batch.Bytes == 0, DefaultBytes, func(n float64) { c.Batch.Bytes = int64(n) })
+	number("ODS_SINK_MEMORY_BYTES", c.Batch.Budget == 0, DefaultBudget, func(n float64) { c.Batch.Budget = int64(n) })
+	number("ODS_SINK_OBSERVE_SECONDS", c.Observe == 0, 0, seconds(&c.Observe))
+	return errors.Join(errs...)
+}
+
+// check returns everything that is missing or contradicts itself.
+func (c *Config) check() error {
+	var errs []error
+	missing := func(is bool, what, how string) {
+		if is {
+			errs = append(errs, fmt.Errorf("%s missing: give %s", what, how))
+		}
+	}
+	missing(len(c.Brokers) == 0, "the brokers are", "--brokers, `brokers` in the configuration, or ODS_SINK_BROKERS")
+	missing(c.Registry == "", "the schema registry is", "--registry, `registry` in the configuration, or ODS_SINK_REGISTRY")
+	missing(c.Lake == "", "the place of the tables is", "--lake, `lake` in the configuration, or ODS_SINK_LAKE")
+	missing(c.Group == "", "the group is", "--group, `group` in the configuration, or ODS_SINK_GROUP")
+	missing(len(c.Streams) == 0, "the streams are", "a topic, or a configuration with streams")
+	if c.Batch.Every <= 0 || c.Batch.Rows <= 0 || c.Batch.Bytes <= 0 || c.Batch.Budget <= 0 {
+		errs = append(errs, fmt.Errorf("the limits of a batch must be above zero: %+v", c.Batch))
+	}
+	if c.Observe < 0 {
+		errs = append(errs, fmt.Errorf("the observer's pace is %v", c.Observe))
+	}
+	topics, tables := map[string]bool{}, map[string]string{}
+	for i := range c.Streams {
+		s := &c.Streams[i]
+		errs = append(errs, s.check()...)
+		if topics[s.Topic] {
+			errs = append(errs, fmt.Errorf("topic %s is declared twice", s.Topic))
+		} else if other, taken := tables[s.Table]; taken {
+			errs = append(errs, fmt.Errorf("topics %s and %s would land in the same table %s: give one of them another `table`", other, s.Topic, s.Table))
+		}
+		topics[s.Topic], tables[s.Table] = true, s.Topic
+	}
+	return errors.Join(errs...)
+}
+
+// place is where a table of the lake is.
+func (c *Config) place(table string) string {
+	lake, query, has := strings.Cut(c.Lake, "?") // the parameters of an object store
+	place := strings.TrimSuffix(lake, "/") + "/" + table
+	if has {
+		place += "?" + query
+	}
+	return place
+}
+
+// TablePlace is where a stream's table is: a folder, or the URL of an object store.
+func (c *Config) TablePlace(s *Stream) string { return c.place(s.Table) }
+
+func (c *Config) now() time.Time {
+	if c.Clock != nil {
+		return c.Clock()
+	}
+	return time.Now()
+}
+
+func (c *Config) limits() engine.LakeBatches {
+	return engine.LakeBatches{Rows: c.Batch.Rows, Bytes: c.Batch.Bytes, Every: c.Batch.Every, Budget: c.Batch.Budget}
+}
+
+// RunID is what rows say of what has landed them.
+func (c *Config) RunID() string { return "stream:" + c.Group }

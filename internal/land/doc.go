@@ -1,0 +1,14 @@
+// Package land is the ready-made sink: it points at topics and lands each in a Delta table of its own, as its records are. It is what
+// `tributary land` runs.
+//
+// A stream is declared (see Stream), its topic and its subject in the schema registry are made or checked, and then an ordinary
+// topology of the library runs in an ordinary engine: for each stream a source of bytes that ends in a Delta table. Such a
+// sub-topology keeps no state, so its rows carry the topic's own offsets, and the table itself says how far it has come, in the form of
+// the platform (lake.PlatformProgress). A record's bytes become columns without a Go value in between; a record that doesn't fit goes
+// to the stream's dead letters with the reason, and the partition goes on.
+//
+// Beside it an Observer looks at topics, tables and registry now and then and tells how far each stream has come, and Prove sends
+// generated rows through everything and compares what comes back.
+//
+// The package knows nothing of transactions, groups and commits: those are the engine's and the table's.
+package land

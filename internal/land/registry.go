@@ -1,0 +1,154 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/sr"
+
+	"github.com/tributary-io/tributary/lake"
+	"github.com/tributary-io/tributary/serde"
+)
+
+// admin is the part of a registry's interface that serde has no use for: compatibility levels and versions.
+type admin struct{ client *sr.Client }
+
+func newAdmin(urls string) (*admin, error) {
+	var list []string
+	var opts []sr.ClientOpt
+	for text := range strings.SplitSeq(urls, ",") {
+		u, err := url.Parse(strings.TrimSpace(text))
+		if err != nil {
+			return nil, errors.New("schema registry: the URL can't be parsed")
+		}
+		if u.User != nil {
+			password, _ := u.User.Password()
+			opts = append(opts, sr.BasicAuth(u.User.Username(), password))
+			u.User = nil
+		}
+		list = append(list, u.String())
+	}
+	client, err := sr.NewClient(append(opts, sr.URLs(list...), sr.UserAgent("tributary"))...)
+	if err != nil {
+		return nil, fmt.Errorf("schema registry: %w", err)
+	}
+	return &admin{client}, nil
+}
+
+func isNotFound(err error) bool {
+	var re *sr.ResponseError
+	return errors.As(err, &re) && sr.IsNotFoundError(re.ErrorCode)
+}
+
+// latest returns the newest schema of a subject, and its version.
+func (a *admin) latest(ctx context.Context, subject string) (schema string, version int, err error) {
+	got, err := a.client.SchemaByVersion(ctx, subject, -1)
+	if err != nil {
+		return "", 0, fmt.Errorf("get the newest schema of subject %s: %w", subject, err)
+	}
+	if got.Type != sr.TypeAvro {
+		return "", 0, fmt.Errorf("subject %s holds a schema of type %v: only Avro can be landed", subject, got.Type)
+	}
+	return got.Schema.Schema, got.Version, nil
+}
+
+// register makes sure that the subject has the schema and the level, and returns the schema's version. A subject that is there gets the
+// level first, so that the level decides about the schema: some registries give a subject none.
+func (a *admin) register(ctx context.Context, subject, schema string, level sr.CompatibilityLevel) (version int, err error) {
+	_, err = a.client.SubjectVersions(ctx, subject)
+	there := err == nil
+	if err != nil && !isNotFound(err) {
+		return 0, fmt.Errorf("look at subject %s: %w", subject, err)
+	}
+	if there {
+		if err := a.setLevel(ctx, subject, level); err != nil {
+			return 0, err
+		}
+	}
+	s := sr.Schema{Schema: schema, Type: sr.TypeAvro}
+	if _, err := a.client.RegisterSchema(ctx, subject, s, -1, -1); err != nil {
+		return 0, fmt.Errorf("register the declared schema under subject %s (level %v): %w", subject, level, err)
+	}
+	if !there {
+		if err := a.setLevel(ctx, subject, level); err != nil {
+			return 0, err
+		}
+	}
+	got, err := a.client.LookupSchema(ctx, subject, s)
+	if err != nil {
+		return 0, fmt.Errorf("look up the declared schema under subject %s: %w", subject, err)
+	}
+	return got.Version, nil
+}
+
+func (a *admin) setLevel(ctx context.Context, subject string, level sr.CompatibilityLevel) error {
+	if has := a.client.Compatibility(ctx, subject); len(has) == 1 && has[0].Err == nil && has[0].Level == level {
+		return nil
+	}
+	for _, r := range a.client.SetCompatibility(ctx, sr.SetCompatibility{Level: level}, subject) {
+		if r.Err != nil {
+			return fmt.Errorf("set the compatibility level of subject %s to %v: %w", subject, level, r.Err)
+		}
+	}
+	return nil
+}
+
+// remove takes a subject out for good, for those that were made for one proof only.
+func (a *admin) remove(ctx context.Context, subject string) error {
+	for _, how := range []sr.DeleteHow{sr.SoftDelete, sr.HardDelete} {
+		if _, err := a.client.DeleteSubject(ctx, subject, how); err != nil && !isNotFound(err) {
+			return fmt.Errorf("delete subject %s: %w", subject, err)
+		}
+	}
+	return nil
+}
+
+// Pauses between two questions to a registry that doesn't answer.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// writerSchemas finds the schemas that records were written with. While the registry can't be reached it asks again until ctx ends: that
+// says nothing about the record, and nothing can be landed without an answer. An id that the registry doesn't know makes a bad record.
+func writerSchemas(ctx context.Context, registry *serde.Registry, log *slog.Logger) lake.SchemaSource {
+	return lake.SchemaSourceFunc(func(id int) (lake.WriterSchema, error) {
+		for pause := firstPause; ; pause = min(2*pause, longestPause) {
+			text, err := registry.WriterSchema(ctx, id)
+			switch {
+			case err == nil:
+				return lake.WriterSchema{Schema: text}, nil
+			case ctx.Err() != nil:
+				return lake.WriterSchema{}, ctx.Err()
+			case !serde.Retriable(err):
+				return lake.WriterSchema{}, fmt.Errorf("%w: %w", lake.ErrUnknownSchema, err)
+			}
+			log.Warn("the schema registry gives no answer; asking again, and landing nothing meanwhile", "schema", id, "error", err, "pause", pause)
+			select {
+			case <-ctx.Done():
+				return lake.WriterSchema{}, ctx.Err()
+			case <-time.After(pause):
+			}
+		}
+	})
+}
+
+// NewestSchema is the newest schema that a registry has for a topic's values.
+func NewestSchema(ctx context.Context, registry, topic string) (string, error) {
+	if registry == "" {
+		return "", errors.New("no registry is given: --registry, or ODS_SINK_REGISTRY")
+	}
+	a, err := newAdmin(registry)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachLimit)
+	defer cancel()
+	schema, _, err := a.latest(ctx, serde.Subject(topic, false))
+	return schema, err
+}

@@ -1,0 +1,95 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+const topicWait = 30 * time.Second // for the brokers to tell one another of a new topic
+
+// prepareTopics makes the topics that are missing, and says where those that are there differ from their declaration. They stay as
+// they are: they may have another owner.
+func prepareTopics(ctx context.Context, client *kadm.Client, streams []Stream, log *slog.Logger) error {
+	var names []string
+	for i := range streams {
+		s := &streams[i]
+		if err := prepareTopic(ctx, client, s.Topic, s.Partitions, s.TopicConfig(), log); err != nil {
+			return err
+		}
+		names = append(names, s.Topic)
+		if s.StopOnBadRows {
+			continue
+		}
+		if err := prepareTopic(ctx, client, s.DeadLetters, s.Partitions, nil, log); err != nil {
+			return err
+		}
+		names = append(names, s.DeadLetters)
+	}
+	return awaitTopics(ctx, client, names)
+}
+
+func prepareTopic(ctx context.Context, client *kadm.Client, topic string, partitions int32, config map[string]string, log *slog.Logger) error {
+	configs := map[string]*string{}
+	for k, v := range config {
+		configs[k] = &v
+	}
+	_, err := client.CreateTopic(ctx, partitions, -1, configs, topic)
+	if err == nil {
+		log.Info("made the topic", "topic", topic, "partitions", partitions)
+		return nil
+	}
+	if !errors.Is(err, kerr.TopicAlreadyExists) {
+		return fmt.Errorf("create topic %s: %w", topic, err)
+	}
+	details, err := client.ListTopics(ctx, topic)
+	if err != nil {
+		return fmt.Errorf("look at topic %s: %w", topic, err)
+	}
+	if n := len(details[topic].Partitions); n != int(partitions) {
+		log.Warn("a topic has another number of partitions than is declared; all of them are landed", "topic", topic, "partitions", n, "declared", partitions)
+	}
+	want, declared := config["message.timestamp.type"]
+	if !declared {
+		return nil
+	}
+	described, err := client.DescribeTopicConfigs(ctx, topic)
+	if err != nil {
+		return fmt.Errorf("describe topic %s: %w", topic, err)
+	}
+	for _, rc := range described {
+		for _, c := range rc.Configs {
+			if c.Key == "message.timestamp.type" && c.MaybeValue() != want {
+				log.Warn("a topic stamps records in another way than is declared: _kafka_timestamp is what the topic has", "topic", topic, "is", c.MaybeValue(), "declared", want)
+			}
+		}
+	}
+	return nil
+}
+
+func awaitTopics(ctx context.Context, client *kadm.Client, names []string) error {
+	ctx, cancel := context.WithTimeout(ctx, topicWait)
+	defer cancel()
+	for {
+		listed, err := client.ListEndOffsets(ctx, names...)
+		if err == nil {
+			err = listed.Error()
+		}
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, kerr.UnknownTopicOrPartition) && !kerr.IsRetriable(err) {
+			return fmt.Errorf("look at the topics: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the topics were made, but the brokers don't serve them: %w", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

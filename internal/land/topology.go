@@ -1,0 +1,67 @@
+package land
+
+import (
+	"fmt"
+
+	"github.com/tributary-io/tributary/lake"
+	"github.com/tributary-io/tributary/processors"
+	"github.com/tributary-io/tributary/serde"
+	"github.com/tributary-io/tributary/topology"
+)
+
+// plan declares the application: for each stream a source of bytes that ends in a table. versions are those of the declared schemas in
+// the registry, in the order of the streams; 0 is unknown.
+func (c *Config) plan(source lake.SchemaSource, versions []int) (*topology.Plan, error) {
+	b := topology.NewBuilder(c.Group)
+	for i := range c.Streams {
+		s := &c.Streams[i]
+		opts := []lake.Option{
+			lake.AvroValue(s.Schema, source), lake.SourceColumns(), lake.RunColumns(c.RunID()), lake.PlatformProgress(),
+			lake.Name(s.Table), lake.Properties(s.properties()),
+		}
+		if versions[i] > 0 {
+			opts = append(opts, lake.SchemaVersion(versions[i]))
+		}
+		b.Stream(s.Topic, serde.Bytes, serde.Bytes, topology.Timestamps(anyTime)).
+			ToLake(lake.Delta(c.TablePlace(s), opts...), topology.Name("land-"+s.Topic))
+	}
+	p, err := b.Build()
+	if err != nil {
+		return nil, err
+	}
+	if internal := p.InternalTopics(); len(internal) > 0 {
+		return nil, fmt.Errorf("internal: landing needs topics of its own: %v", internal)
+	}
+	return p, nil
+}
+
+// anyTime takes records without a time of their own as well: here the time counts for nothing but its column.
+var anyTime processors.TimestampExtractor[[]byte, []byte] = func(r *processors.Record[[]byte, []byte], _ *processors.RawRecord, _ int64) (int64, error) {
+	return max(0, r.Timestamp), nil
+}
+
+// properties are what a new table says of its stream.
+func (s *Stream) properties() map[string]string {
+	all := map[string]string{"ods.topic": s.Topic}
+	for key, value := range map[string]string{"ods.owner": s.Owner, "ods.domain": s.Domain, "ods.sensitivity": string(s.Sensitivity)} {
+		if value != "" {
+			all[key] = value
+		}
+	}
+	return all
+}
+
+// handlers send what doesn't fit to its stream's dead letters.
+func (c *Config) handlers() processors.Handlers {
+	dead := map[string]string{}
+	for i := range c.Streams {
+		if s := &c.Streams[i]; !s.StopOnBadRows {
+			dead[s.Topic] = s.DeadLetters
+		}
+	}
+	decide := func(e *processors.ErrorContext) processors.Verdict {
+		topic, ok := dead[e.Topic]
+		return processors.Verdict{Fail: !ok, DeadLetterTopic: topic}
+	}
+	return processors.Handlers{Deserialization: decide, Processing: decide}
+}
