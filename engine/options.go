@@ -63,7 +63,10 @@ type config struct {
 	closing     time.Duration
 	stay        bool
 
-	httpAddr string
+	httpAddr     string
+	advertise    string
+	serveQueries bool
+	partitioners map[string]func(key []byte, partitions int32) int32
 
 	writeBuffer int64 // bytes over all tasks
 	inputBuffer int64 // bytes over all input partitions
@@ -89,7 +92,7 @@ func defaults() config {
 		commitInterval: 100 * time.Millisecond, workers: runtime.GOMAXPROCS(0), reset: Earliest, outOfRange: Fail, maxSkew: 10 * time.Second,
 		session: 10 * time.Second, heartbeat: 500 * time.Millisecond, rebalance: 15 * time.Second,
 		transaction: 10 * time.Second, closing: 30 * time.Second,
-		writeBuffer: 128 << 20, inputBuffer: 64 << 20,
+		writeBuffer: 128 << 20, inputBuffer: 24 << 20,
 		lake:       LakeBatches{Rows: 500_000, Bytes: 64 << 20, Every: 10 * time.Second, Budget: 256 << 20},
 		purgeEvery: 30 * time.Second, cleanAfter: 10 * time.Minute, openAtOnce: 8,
 	}
@@ -198,7 +201,7 @@ func HTTP(addr string) Option { return func(c *config) { c.httpAddr = addr } }
 // WriteBuffer bounds the memory of uncommitted state over all tasks, in bytes: a full buffer commits early. Default: 128 MB.
 func WriteBuffer(bytes int64) Option { return func(c *config) { c.writeBuffer = bytes } }
 
-// InputBuffer bounds the memory of fetched records that wait to be processed, over all partitions, in bytes. Default: 64 MB.
+// InputBuffer bounds the memory of fetched records that wait to be processed, over all partitions, in bytes. Default: 24 MB.
 func InputBuffer(bytes int64) Option { return func(c *config) { c.inputBuffer = bytes } }
 
 // StateMemory sets the caches of the stores.
