@@ -201,7 +201,10 @@ func (l pebbleLogger) Errorf(format string, args ...any) {
 	l.log.Error("pebble: " + fmt.Sprintf(format, args...))
 }
 
+// Fatalf ends the process: Pebble promises nothing once a write to its directory has failed, such as on a full disk. What is on disk is
+// still a prefix of the changelog, so a start with space to write in goes on from there.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
-	l.log.Error("pebble: " + fmt.Sprintf(format, args...))
-	panic("pebble: " + fmt.Sprintf(format, args...))
+	what := "pebble: " + fmt.Sprintf(format, args...)
+	l.log.Error("the local state can't be written any more: free space on its disk and start again, nothing is lost", "error", what)
+	panic(what)
 }
