@@ -28,6 +28,7 @@ type Config struct {
 	Observe  time.Duration // between two looks of the observer; 0: none
 	Log      *slog.Logger
 	Clock    func() time.Time // nil: time.Now
+	Engine   []engine.Option  // further options of the engine, such as its session timeout
 }
 
 // BatchLimits says when a batch lands: at the first limit that it reaches.

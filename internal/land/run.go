@@ -112,7 +112,7 @@ func (s *Sink) engineOptions() []engine.Option {
 	if s.cfg.Clock != nil {
 		opts = append(opts, engine.Clock(s.cfg.Clock))
 	}
-	return opts
+	return append(opts, s.cfg.Engine...)
 }
 
 // Run lands until ctx ends, then lands what is open, leaves the group and returns nil. It can be called once.
