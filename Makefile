@@ -14,10 +14,15 @@ PARALLEL ?= 2
 # Limits: of the tests of one package, and of one fuzz target.
 TIMEOUT ?= 15m
 FUZZTIME ?= 10s
+# Of bench: which workloads, the records of the input, how many runs of each program, and where the peers' programs are, built by peers.
+WORKLOAD ?= a,b,c,d,e,f,g,h
+RECORDS ?= 2000000
+ROUNDS ?= 3
+PEERS ?= bench/peers
 # Arguments of the demonstration, such as ARGS='--brokers host:9092 --registry http://host:8081'.
 ARGS ?=
 
-.PHONY: help demo build test lint unit race fuzz bench fmt
+.PHONY: help demo build test lint unit race fuzz bench peers gobench fmt
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -55,7 +60,13 @@ fuzz: ## run every fuzz target for FUZZTIME
 		done; \
 	done
 
-bench: ## run the Go benchmarks of PKG
+bench: ## measure side by side with the raw client and the peers; see bench/README.md
+	go run ./bench/cmd/bench -workload $(WORKLOAD) -records $(RECORDS) -rounds $(ROUNDS) $(if $(wildcard $(PEERS)/*/target),-peers $(PEERS))
+
+peers: ## build the peers' programs for bench; needs a JDK and Maven
+	mvn -q -B -f bench/peers/kafka-streams/pom.xml package
+
+gobench: ## run the Go benchmarks of PKG
 	go test -run '^$$' -bench . -benchmem -p 1 $(PKG)
 
 fmt: ## format the code
