@@ -70,8 +70,10 @@ func (w *weather) must(err error) {
 }
 
 // settle gets past all failures and through all internal topics.
-func (w *weather) settle() {
-	for range 12 {
+func (w *weather) settle() { w.commits(12) }
+
+func (w *weather) commits(n int) {
+	for range n {
 		w.must(w.Commit())
 	}
 }
