@@ -216,6 +216,7 @@ func (e *Engine) closeRunners(runners []*runner) error {
 		parts = append(parts, r.partitions()...)
 	}
 	e.inputs.Remove(parts...)
+	e.unreadable(runners...)
 	e.gate.close()
 	var errs []error
 	for _, r := range runners {
@@ -262,6 +263,9 @@ func (e *Engine) takeOpened(o opened) error {
 	positions := map[fetch.Partition]int64{}
 	for tp, at := range o.positions {
 		positions[fetch.Partition(tp)] = at
+	}
+	if err := e.readable(r); err != nil {
+		return err
 	}
 	r.open = true
 	r.runs.Store(true)

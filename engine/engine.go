@@ -38,6 +38,8 @@ type Engine struct {
 
 	generated []string // durable names that were not chosen
 	httpAddr  atomic.Value
+	queries   queries
+	renderer  func(store string) (topology.Renderer, bool)
 
 	// life ends when everything has to end: CloseTimeout after Run's context, or at a failure.
 	life    context.Context
@@ -96,7 +98,7 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 		return nil, errors.New("engine: no plan")
 	}
 	e := &Engine{
-		plan: p.Internal(), generated: p.GeneratedNames(), cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),
+		plan: p.Internal(), generated: p.GeneratedNames(), renderer: p.Renderer, cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),
 		states: lifecycle{listener: cfg.onState, clock: cfg.clock, since: cfg.clock()},
 		queue:  newRunQueue(), mail: newMailbox(), landers: map[string]*lander.Lander{}, runners: map[task.ID]*runner{},
 		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), purgedTo: map[task.TopicPartition]int64{},

@@ -175,10 +175,10 @@ func (e *Engine) applyGlobal(r *runner) error {
 }
 
 // followGlobal lets the global tables run among the tasks.
-func (e *Engine) followGlobal() {
+func (e *Engine) followGlobal() error {
 	r := e.global
 	if r == nil {
-		return
+		return nil
 	}
 	e.routes.add(r)
 	positions := map[fetch.Partition]int64{}
@@ -188,11 +188,13 @@ func (e *Engine) followGlobal() {
 	r.open = true
 	r.runs.Store(true)
 	e.inputs.Add(positions)
+	return e.readable(r)
 }
 
 func (e *Engine) closeGlobal() error {
 	if e.global == nil {
 		return nil
 	}
+	e.unreadable(e.global)
 	return e.global.close()
 }

@@ -7,12 +7,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Handler serves /metrics (Prometheus), /healthz (200 while the instance lives) and /readyz (200 while it runs all tasks that it was given).
+// Handler serves /metrics (Prometheus), /healthz (200 while the instance lives), /readyz (200 while it runs all tasks that it was given),
+// and with the option Queries its stores under /stores.
 func (e *Engine) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.reg, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { e.answer(w, State.Alive) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { e.answer(w, State.Ready) })
+	if e.cfg.serveQueries {
+		e.serveStores(mux)
+	}
 	return mux
 }
 

@@ -58,6 +58,7 @@ func (e *Engine) rewind(runners []*runner) error {
 	}
 	e.inputs.Remove(parts...)
 	e.routes.remove(runners)
+	e.unreadable(runners...)
 	var fresh []*runner
 	for _, r := range runners {
 		if err := r.shut(); err != nil {

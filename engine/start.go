@@ -52,9 +52,9 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 		return err
 	}
 	e.makeMembership()
+	e.openQueries(started)
 	e.startGoroutines(started)
-	e.followGlobal()
-	return nil
+	return e.followGlobal()
 }
 
 // clientOptions are common to all of the engine's clients.
@@ -117,7 +117,7 @@ func (e *Engine) awaitBrokers(ctx context.Context) error {
 }
 
 func (e *Engine) makeMembership() {
-	e.members = newMembers(e, e.cfg.httpAddr)
+	e.members = newMembers(e, e.advertised())
 	e.membership = group.NewClassic(group.Config{
 		Client: e.control, Group: e.group(), InstanceID: e.identity.InstanceID(e.plan.ApplicationID),
 		SessionTimeout: e.cfg.session, RebalanceTimeout: e.cfg.rebalance, Heartbeat: e.cfg.heartbeat, Logger: e.log,

@@ -24,6 +24,8 @@ type Builder struct {
 	built bool
 	// formats are how stores, by name, and internal topics, by full name, are written.
 	formats map[string]Format
+	// renderers show what stores have, given the topics that their serdes are bound to.
+	renderers map[string]func(topic string) Renderer
 }
 
 // builderOptions are a topology's settings.

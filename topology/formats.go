@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -30,9 +31,9 @@ func kept[K, V any](b *Builder, s processors.Store[K, V]) processors.Store[K, V]
 
 func noteFormat[K, V any](b *Builder, name string, key serde.Serde[K], value serde.Serde[V]) {
 	if b.formats == nil {
-		b.formats = map[string]Format{}
+		b.formats, b.renderers = map[string]Format{}, map[string]func(topic string) Renderer{}
 	}
-	b.formats[name] = Format{serdeName(key), serdeName(value)}
+	b.formats[name], b.renderers[name] = Format{serdeName(key), serdeName(value)}, rendererOf(key, value)
 }
 
 func serdeName[T any](s serde.Serde[T]) string {
@@ -59,4 +60,64 @@ func (b *Builder) formatsOf(p *Plan) map[string]Format {
 		}
 	}
 	return out
+}
+
+// Renderer turns keys and values of a store from and into what people and JSON can show, by the store's own serdes.
+type Renderer struct {
+	// KeyOf gives the bytes of a key from text: a string as it is, anything else from JSON.
+	KeyOf func(text string) ([]byte, error)
+	// Key and Value decode; what they give can be marshalled as JSON as far as the Go types can.
+	Key, Value func(data []byte) (any, error)
+}
+
+// Renderer gives the renderer of a store, if its serdes are known.
+func (p *Plan) Renderer(store string) (Renderer, bool) {
+	s, f := p.p.Stores[store], p.renderers[store]
+	if s == nil || f == nil {
+		return Renderer{}, false
+	}
+	topic := s.Changelog // what its serdes are bound to
+	if topic == "" {
+		topic = p.p.ApplicationID + "-" + store + "-changelog"
+	}
+	return f(topic), true
+}
+
+func rendererOf[K, V any](key serde.Serde[K], value serde.Serde[V]) func(topic string) Renderer {
+	if key == nil || value == nil {
+		return nil
+	}
+	return func(topic string) Renderer {
+		key, value := serde.Bind(key, topic, true), serde.Bind(value, topic, false)
+		return Renderer{
+			KeyOf: func(text string) ([]byte, error) {
+				k, err := parseText[K](text)
+				if err != nil {
+					return nil, err
+				}
+				return key.Append(nil, k)
+			},
+			Key:   func(data []byte) (any, error) { return key.Decode(data) },
+			Value: func(data []byte) (any, error) { return value.Decode(data) },
+		}
+	}
+}
+
+// parseText reads a key as a person would write it.
+func parseText[K any](text string) (k K, err error) {
+	switch p := any(&k).(type) {
+	case *string:
+		*p = text
+		return k, nil
+	case *[]byte:
+		*p = []byte(text)
+		return k, nil
+	}
+	if err = json.Unmarshal([]byte(text), &k); err == nil {
+		return k, nil
+	}
+	if quoted, qerr := json.Marshal(text); qerr == nil && json.Unmarshal(quoted, &k) == nil { // a time, a UUID
+		return k, nil
+	}
+	return k, fmt.Errorf("%q is no %v: %w", text, reflect.TypeFor[K](), err)
 }

@@ -13,6 +13,7 @@ type Plan struct {
 	p         *plan.Plan
 	generated []string
 	formats   map[string]Format
+	renderers map[string]func(topic string) Renderer
 	strict    bool
 }
 
@@ -46,7 +47,7 @@ func (b *Builder) Build() (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Plan{p: p, generated: b.generatedNames(p), strict: b.opts.StrictNames}
+	out := &Plan{p: p, generated: b.generatedNames(p), renderers: b.renderers, strict: b.opts.StrictNames}
 	out.formats = b.formatsOf(out)
 	return out, nil
 }

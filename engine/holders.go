@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tributary-io/tributary/engine/internal/assign"
+	"github.com/tributary-io/tributary/engine/internal/group"
+	"github.com/tributary-io/tributary/internal/task"
+)
+
+// picture is which member has which task, as the coordinator told it last.
+type picture struct {
+	holders map[task.ID]holder
+}
+
+// holder is a member that has a task.
+type holder struct{ member, endpoint string }
+
+// pictureLives is how old a picture may be that is believed; pictureRests is how long at least one is kept where it proves wrong, so that
+// queries during a rebalance don't become a load for the coordinator.
+const (
+	pictureLives = 5 * time.Second
+	pictureRests = 250 * time.Millisecond
+)
+
+// holders tells who has which task, by a picture that is not older than maxAge. The coordinator knows it: members tell it their addresses
+// when they join, and the leader their assignments. During a rebalance it says nothing, and the last picture stays.
+func (e *Engine) holders(ctx context.Context, maxAge time.Duration) (map[task.ID]holder, error) {
+	q := &e.queries
+	q.mu.Lock()
+	defer q.mu.Unlock() // one asks, the others wait for its answer
+	now := e.cfg.clock()
+	if q.picture != nil && now.Sub(q.seenAt) < max(maxAge, pictureRests) {
+		return q.picture.holders, nil
+	}
+	members, stable, err := group.Describe(ctx, e.control, e.group())
+	if err != nil {
+		return nil, fmt.Errorf("find out who has which task: %w", err)
+	}
+	if stable {
+		holders, err := holdersOf(members)
+		if err != nil {
+			return nil, err
+		}
+		q.picture = &picture{holders}
+	} else if q.picture == nil {
+		return nil, nil // nothing is known yet, so ask again soon
+	}
+	q.seenAt = now
+	return q.picture.holders, nil
+}
+
+func holdersOf(members []group.Described) (map[task.ID]holder, error) {
+	holders := map[task.ID]holder{}
+	for _, d := range members {
+		m, err := assign.DecodeMember(d.ID, d.Metadata)
+		if err != nil {
+			return nil, err
+		}
+		if len(d.Assignment) == 0 {
+			continue
+		}
+		a, err := assign.DecodeAssignment(d.Assignment)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range a.Tasks {
+			holders[taskID(id)] = holder{d.ID, m.Endpoint}
+		}
+	}
+	return holders, nil
+}
