@@ -74,7 +74,7 @@ func Table(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	for rec, err := range committed(ctx, cfg.Client, cfg.Topic) {
+	for rec, err := range Committed(ctx, cfg.Client, cfg.Topic) {
 		if err != nil {
 			return nil, fmt.Errorf("read topic %s: %w", cfg.Topic, err)
 		}
@@ -155,7 +155,7 @@ func readDeadLetters(ctx context.Context, cfg Config) (offsets, error) {
 	if cfg.DeadLetters == "" {
 		return dead, nil
 	}
-	for rec, err := range committed(ctx, cfg.Client, cfg.DeadLetters) {
+	for rec, err := range Committed(ctx, cfg.Client, cfg.DeadLetters) {
 		if err != nil {
 			return nil, fmt.Errorf("read topic %s: %w", cfg.DeadLetters, err)
 		}
@@ -179,8 +179,8 @@ func readDeadLetters(ctx context.Context, cfg Config) (offsets, error) {
 	return dead, nil
 }
 
-// committed yields the committed records of a topic, from its beginning to the end that it has now.
-func committed(ctx context.Context, opts []kgo.Opt, topic string) iter.Seq2[*kgo.Record, error] {
+// Committed yields the committed records of a topic, from its beginning to the end that it has now.
+func Committed(ctx context.Context, opts []kgo.Opt, topic string) iter.Seq2[*kgo.Record, error] {
 	return func(yield func(*kgo.Record, error) bool) {
 		client, err := kgo.NewClient(append(slices.Clone(opts), kgo.ConsumeTopics(topic), kgo.KeepControlRecords(),
 			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
