@@ -45,8 +45,10 @@ func newLakeVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify TABLE --topic TOPIC",
 		Short: "Prove that a table holds each accepted record of its topic, once",
-		Long: "Reads the topic again, read_committed, and accounts for each record: landed once, or dead-lettered. The table must have the\n" +
-			"columns _kafka_partition and _kafka_offset, and the application must have landed all there is.",
+		Long: "Reads the topic again, read_committed, and accounts for each record up to where the table says that it has come: landed once, or\n" +
+			"dead-lettered. What retention and compaction have taken, aborted transactions and records without a value are no gaps. The table\n" +
+			"must have the columns _kafka_partition and _kafka_offset. Where it says nothing of the topic, because its rows come through an\n" +
+			"internal topic, the application must have landed all there is.",
 		Example: "  tributary lake verify tributary-demo/lake/raw/demo__order_events --topic ods.demo.order_events \\\n" +
 			"    --dead-letters ods.demo.order_events.dead_letters",
 		Args: cobra.ExactArgs(1),
@@ -78,6 +80,12 @@ func lakeVerify(ctx context.Context, out io.Writer, cluster *clusterFlags, table
 	}
 	fmt.Fprintf(out, "%d records in %s: %d rows in %s, %d dead-lettered, %d without a value\n",
 		r.Records, topic, r.Rows, table, r.DeadLettered, r.Tombstones)
+	if r.Waiting > 0 {
+		fmt.Fprintf(out, "%d records wait behind the table's progress\n", r.Waiting)
+	}
+	if r.Outlived > 0 {
+		fmt.Fprintf(out, "%d rows have outlived their records in the topic: nothing can be said of them\n", r.Outlived)
+	}
 	fault := func(what string, f verify.Fault) {
 		if f.Count > 0 {
 			fmt.Fprintf(out, "%d %s, such as %v\n", f.Count, what, f.Examples)

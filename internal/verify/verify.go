@@ -30,6 +30,8 @@ type Report struct {
 	Rows         int64 // in the table
 	Tombstones   int64 // records with a null value, which make no row
 	DeadLettered int64 // records that have a dead letter
+	Waiting      int64 // records behind the table's progress, which it says itself that it hasn't landed yet
+	Outlived     int64 // rows whose record the topic has no more: retention or compaction took it, so nothing can be said of them
 	// Faults by kind; each lists at most a few examples.
 	Missing, Doubled, Unexplained Fault
 }
@@ -62,10 +64,16 @@ func (f *Fault) add(c Coordinates) {
 // OK reports whether every record is accounted for, once.
 func (r *Report) OK() bool { return r.Missing.Count+r.Doubled.Count+r.Unexplained.Count == 0 }
 
-// Table compares a table with its topic. The application must have landed everything: records behind what it has read count as
-// missing.
+// Table compares a table with its topic, up to where the table says that it has come. Where it says nothing of the topic, as when its
+// rows come through an internal topic, the application must have landed everything: records that it has not read count as missing.
+//
+// Writers may go on meanwhile: the progress is read before the rows.
 func Table(ctx context.Context, cfg Config) (*Report, error) {
 	r := &Report{}
+	bound, err := progress(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
 	landed, err := readTable(ctx, cfg.Table, r)
 	if err != nil {
 		return nil, err
@@ -78,13 +86,21 @@ func Table(ctx context.Context, cfg Config) (*Report, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read topic %s: %w", cfg.Topic, err)
 		}
-		r.account(rec, landed, dead)
+		r.account(rec, landed, dead, bound)
 		if cfg.Progress != nil && r.Records%50_000 == 0 {
 			cfg.Progress(r.Records)
 		}
 	}
+	h, err := look(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
 	for p, offsets := range landed {
 		for offset := range offsets { // what is left was not in the topic
+			if h.took(p, offset) {
+				r.Outlived++
+				continue
+			}
 			r.Unexplained.add(Coordinates{p, offset})
 		}
 	}
@@ -115,7 +131,7 @@ func (o offsets) add(c Coordinates) bool {
 	return !there
 }
 
-func (r *Report) account(rec *kgo.Record, landed, dead offsets) {
+func (r *Report) account(rec *kgo.Record, landed, dead offsets, bound map[int32]int64) {
 	r.Records++
 	c := Coordinates{rec.Partition, rec.Offset}
 	switch {
@@ -124,6 +140,8 @@ func (r *Report) account(rec *kgo.Record, landed, dead offsets) {
 		r.DeadLettered++
 	case rec.Value == nil:
 		r.Tombstones++
+	case waits(rec, bound):
+		r.Waiting++
 	default:
 		r.Missing.add(c)
 	}

@@ -1,0 +1,194 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"go.uber.org/goleak"
+
+	"github.com/tributary-io/tributary/internal/embedded"
+	"github.com/tributary-io/tributary/lake"
+	"github.com/tributary-io/tributary/lake/sink"
+	"github.com/tributary-io/tributary/processors"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const topic = "in"
+
+// scene is a topic of one partition, and a table that is made by hand.
+type scene struct {
+	cfg    Config
+	client *kgo.Client
+	w      sink.Writer
+}
+
+func newScene(t *testing.T, config map[string]string) *scene {
+	t.Helper()
+	b, err := embedded.StartBroker(embedded.BrokerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	opts := []kgo.Opt{kgo.SeedBrokers(b.Addrs()...)}
+	client, err := kgo.NewClient(append(opts, kgo.TransactionalID("t"))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	configs := map[string]*string{}
+	for k, v := range config {
+		configs[k] = &v
+	}
+	admin := kadm.NewClient(client)
+	if _, err := admin.CreateTopic(t.Context(), 1, 1, configs, topic); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.CreateTopic(t.Context(), 1, 1, nil, "dead"); err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{cfg: Config{Table: filepath.Join(t.TempDir(), "table"), Topic: topic, DeadLetters: "dead", Client: opts}, client: client}
+	table := lake.Delta(s.cfg.Table, lake.SourceColumns(), lake.PlatformProgress())
+	if err := table.Bind(reflect.TypeFor[string](), reflect.TypeFor[string]()); err != nil {
+		t.Fatal(err)
+	}
+	if s.w, err = table.Open(t.Context(), sink.Env{ApplicationID: "app", Name: "sink"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.w.Close() })
+	return s
+}
+
+// emit writes records in one transaction; its marker takes an offset, too.
+func (s *scene) emit(t *testing.T, end kgo.TransactionEndTry, records ...*kgo.Record) {
+	t.Helper()
+	if err := s.client.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.client.EndTransaction(t.Context(), end); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func records(n int) (all []*kgo.Record) {
+	for i := range n {
+		all = append(all, &kgo.Record{Topic: topic, Key: fmt.Append(nil, i), Value: []byte("v")})
+	}
+	return all
+}
+
+// land lands rows of the offsets, and moves the table's progress.
+func (s *scene) land(t *testing.T, from, to int64, offsets ...int64) {
+	t.Helper()
+	b := s.w.NewBatch()
+	defer b.Release()
+	value := "v"
+	for _, o := range offsets {
+		if err := b.Append(nil, &value, &sink.Meta{Topic: topic, Offset: o, BrokerTimestamp: time.Now().UnixMilli()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.w.Commit(t.Context(), b, []sink.Move{{Partition: sink.Partition{Topic: topic}, From: from, To: to}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *scene) verify(t *testing.T) *Report {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	r, err := Table(ctx, s.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestNoGaps: aborted records, markers, dead letters, records without a value and records that wait are no gaps.
+func TestNoGaps(t *testing.T) {
+	s := newScene(t, nil)
+	s.emit(t, kgo.TryCommit, records(3)...)                               // 0 to 2, marker 3
+	s.emit(t, kgo.TryAbort, records(2)...)                                // 4 and 5, marker 6
+	s.emit(t, kgo.TryCommit, &kgo.Record{Topic: topic, Key: []byte("x")}) // 7, marker 8
+	s.emit(t, kgo.TryCommit, records(2)...)                               // 9 and 10, marker 11
+	s.emit(t, kgo.TryCommit, records(4)...)                               // 12 to 15: they wait
+	e := processors.ErrorContext{Topic: topic, Offset: 10, Err: fmt.Errorf("bad")}
+	dead := &kgo.Record{Topic: "dead"}
+	for _, h := range e.DeadLetterHeaders() {
+		dead.Headers = append(dead.Headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
+	}
+	s.emit(t, kgo.TryCommit, dead)
+	s.land(t, sink.NoOffset, 12, 0, 1, 2, 9)
+	if r := s.verify(t); !r.OK() || r.Records != 10 || r.Rows != 4 || r.Tombstones != 1 || r.DeadLettered != 1 || r.Waiting != 4 || r.Outlived != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestFaultsAreFound(t *testing.T) {
+	s := newScene(t, nil)
+	s.emit(t, kgo.TryCommit, records(4)...) // 0 to 3, marker 4
+	s.land(t, sink.NoOffset, 4, 0, 1, 1, 3, 4, 99)
+	r := s.verify(t)
+	if r.Missing.Count != 1 || r.Missing.Examples[0].Offset != 2 || r.Doubled.Count != 1 || r.Doubled.Examples[0].Offset != 1 || r.Unexplained.Count != 2 || r.OK() {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestRowsOutliveRecords: what retention or compaction takes can't be verified, and is no fault.
+func TestRowsOutliveRecords(t *testing.T) {
+	s := newScene(t, nil)
+	s.emit(t, kgo.TryCommit, records(4)...)
+	s.land(t, sink.NoOffset, 5, 0, 1, 2, 3)
+	cut := kadm.Offsets{}
+	cut.AddOffset(topic, 0, 2, -1)
+	if _, err := kadm.NewClient(s.client).DeleteRecords(t.Context(), cut); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.verify(t); !r.OK() || r.Records != 2 || r.Outlived != 2 {
+		t.Errorf("after retention: %+v", r)
+	}
+
+	s = newScene(t, map[string]string{"cleanup.policy": "compact"})
+	s.emit(t, kgo.TryCommit, records(2)...)
+	s.land(t, sink.NoOffset, 3, 0, 1, 2) // 2 stands for a record that compaction took
+	if r := s.verify(t); !r.OK() || r.Outlived != 1 {
+		t.Errorf("after compaction: %+v", r)
+	}
+}
+
+func TestTableWithoutSourceColumns(t *testing.T) {
+	s := newScene(t, nil)
+	s.emit(t, kgo.TryCommit, records(1)...)
+	table := lake.Delta(filepath.Join(t.TempDir(), "other"))
+	if err := table.Bind(reflect.TypeFor[string](), reflect.TypeFor[string]()); err != nil {
+		t.Fatal(err)
+	}
+	w, err := table.Open(t.Context(), sink.Env{ApplicationID: "app", Name: "sink"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	b := w.NewBatch()
+	defer b.Release()
+	value := "v"
+	if err := b.Append(nil, &value, &sink.Meta{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Commit(t.Context(), b, []sink.Move{{Partition: sink.Partition{Topic: topic}, From: -1, To: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	s.cfg.Table = strings.TrimPrefix(table.String(), "delta:")
+	if _, err := Table(t.Context(), s.cfg); err == nil || !strings.Contains(err.Error(), lake.SourcePartition) {
+		t.Errorf("%v", err)
+	}
+}
