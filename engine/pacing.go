@@ -17,7 +17,7 @@ import (
 // repartition topic, the windows of the slower one have closed already and its records count as late. So a task takes a record only if
 // it is not more than MaxSkew ahead of the next record of any other task of the sub-topology on this instance that has something to
 // read. The task with the earliest record is never held, so there is always one that goes on. A task whose records are known to be in
-// its topic, but don't come, is waited for up to patience: its broker may be away.
+// its topic, but don't come, is waited for up to patience: its broker may be away. One that is being opened is waited for up to openPatience.
 //
 // It concerns applications that have windows. Instances don't wait for one another.
 type pacer struct {
@@ -27,8 +27,11 @@ type pacer struct {
 	ends map[task.TopicPartition]*txn.End // how far this instance has written into repartition topics
 }
 
-// patience is how long a task that waits for its records holds back others.
-const patience = 2 * time.Second
+// How long a task holds back others that waits for its records, or that is being opened: its state may have to be restored.
+const (
+	patience     = 5 * time.Second
+	openPatience = 10 * time.Second
+)
 
 // lookAround is after how many records a task looks again how far the others are.
 const lookAround = 64
@@ -100,7 +103,7 @@ func setSiblings(runners []*runner) {
 // reading tells whether the runner has something to read: in hand, or known to be in its topics and about to come.
 func (r *runner) reading(now time.Time) bool {
 	if !r.runs.Load() {
-		return false
+		return now.Sub(r.pace.born) < openPatience
 	}
 	if r.phase.Load() != idle || r.pace.held.Load() {
 		return true

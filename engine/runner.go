@@ -58,6 +58,7 @@ type runner struct {
 
 	// Pacing: see pacing.go.
 	pace struct {
+		born       time.Time
 		next       atomic.Int64 // event time of the next record, ms
 		held       atomic.Bool  // waits for its siblings
 		emptySince atomic.Int64 // Unix time in ns of the end of the last slice that left nothing in hand
@@ -88,6 +89,7 @@ func (e *Engine) newRunner(spec *taskSpec, pauseCap int) *runner {
 	}
 	r.streamTime.Store(processors.NoTimestamp)
 	r.pace.next.Store(processors.NoTimestamp)
+	r.pace.born = e.cfg.clock()
 	return r
 }
 
