@@ -47,21 +47,33 @@ func startCluster(count int, jvm []string, extra map[string]string) (*Cluster, e
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{dir: dir, lib: lib, jvm: jvm, running: map[int]*exec.Cmd{}, ended: map[int]chan struct{}{}}
+	c := newCluster(dir, lib, jvm)
 	if err := c.prepare(count, extra); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
+	if err := c.upAll(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func newCluster(dir, lib string, jvm []string) *Cluster {
+	return &Cluster{dir: dir, lib: lib, jvm: jvm, running: map[int]*exec.Cmd{}, ended: map[int]chan struct{}{}}
+}
+
+// upAll starts all nodes and waits for them; after an error nothing is left.
+func (c *Cluster) upAll() error {
 	for i := range c.nodes {
 		if err := c.up(i + 1); err != nil {
-			return nil, errors.Join(err, c.stop())
+			return errors.Join(err, c.stop())
 		}
 	}
 	for i := range c.nodes {
 		if err := c.waitReady(i + 1); err != nil {
-			return nil, errors.Join(err, c.stop())
+			return errors.Join(err, c.stop())
 		}
 	}
-	return c, nil
+	return nil
 }
 
 func (c *Cluster) prepare(count int, extra map[string]string) error {
@@ -73,6 +85,11 @@ func (c *Cluster) prepare(count int, extra map[string]string) error {
 		n := &node{id: i + 1, dir: filepath.Join(c.dir, fmt.Sprintf("n%d", i+1)), port: ports[2*i], controller: ports[2*i+1]}
 		c.nodes = append(c.nodes, n)
 	}
+	return c.format(extra)
+}
+
+// format writes the nodes' settings and makes their storage.
+func (c *Cluster) format(extra map[string]string) error {
 	cluster := uuid.New()
 	for _, n := range c.nodes {
 		if err := os.MkdirAll(n.dir, 0o755); err != nil {
