@@ -12,19 +12,22 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tributary-io/tributary/internal/demo"
+	"github.com/tributary-io/tributary/internal/kafkaflags"
 	"github.com/tributary-io/tributary/internal/orders"
 )
 
 // demoFlags are the flags that the demonstration's commands share.
 type demoFlags struct {
-	cfg  demo.Config
-	date string
+	cfg      demo.Config
+	date     string
+	security kafkaflags.Flags
 }
 
 func (f *demoFlags) addCluster(flags *pflag.FlagSet) {
 	flags.StringVar(&f.cfg.Dir, "dir", "tributary-demo", "folder for all that is kept")
 	flags.StringSliceVar(&f.cfg.Brokers, "brokers", nil, "brokers of a real cluster, host:port; without it an embedded one runs")
 	flags.StringVar(&f.cfg.Registry, "registry", "", "URL of a Confluent-compatible schema registry; without it an embedded one runs")
+	f.security.Add(flags)
 }
 
 func (f *demoFlags) addStream(flags *pflag.FlagSet) {
@@ -43,6 +46,9 @@ func (f *demoFlags) finish(cmd *cobra.Command) (err error) {
 	f.cfg.Out, f.cfg.Log = cmd.OutOrStdout(), slog.Default()
 	if out, ok := f.cfg.Out.(*os.File); ok {
 		f.cfg.Terminal = term.IsTerminal(int(out.Fd()))
+	}
+	if f.cfg.Client, err = securityOptions(&f.security, f.cfg.Brokers); err != nil {
+		return err
 	}
 	if f.date == "" {
 		return nil

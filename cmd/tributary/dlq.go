@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/internal/dlq"
 )
@@ -78,12 +77,12 @@ func (f *dlqFlags) letters(ctx context.Context, topic string, each func(*dlq.Let
 	if err := f.finish(time.Now()); err != nil {
 		return err
 	}
-	brokers, end, err := f.cluster.connect()
+	client, end, err := f.cluster.connect()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	for l, err := range dlq.Read(ctx, []kgo.Opt{kgo.SeedBrokers(brokers...)}, topic, f.filter) {
+	for l, err := range dlq.Read(ctx, client, topic, f.filter) {
 		if err != nil {
 			return err
 		}
@@ -215,12 +214,12 @@ func dlqReplay(ctx context.Context, out io.Writer, f *dlqFlags, topic string, ye
 	if err := f.finish(time.Now()); err != nil {
 		return err
 	}
-	brokers, end, err := f.cluster.connect()
+	client, end, err := f.cluster.connect()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	cfg := dlq.Config{Client: []kgo.Opt{kgo.SeedBrokers(brokers...)}, Topic: topic, Filter: f.filter, Again: again,
+	cfg := dlq.Config{Client: client, Topic: topic, Filter: f.filter, Again: again,
 		Progress: func(done int) { fmt.Fprintf(out, "%d replayed\n", done) }}
 	plan := dlq.Preview
 	if yes {

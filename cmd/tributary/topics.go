@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/tributary-io/tributary/internal/kafkaflags"
 	"github.com/tributary-io/tributary/schemas"
 )
 
@@ -32,17 +33,23 @@ func newTopicsCommand(use, short string, create bool) *cobra.Command {
 	var (
 		brokers     []string
 		replication int16
+		security    kafkaflags.Flags
 	)
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return topics(cmd.Context(), cmd.OutOrStdout(), brokers, replication, create)
+			client, err := securityOptions(&security, brokers)
+			if err != nil {
+				return err
+			}
+			return topics(cmd.Context(), cmd.OutOrStdout(), append(client, kgo.SeedBrokers(brokers...)), replication, create)
 		},
 	}
 	cmd.Flags().StringSliceVar(&brokers, "brokers", nil, "brokers of the cluster, host:port")
 	if err := cmd.MarkFlagRequired("brokers"); err != nil {
 		panic(err)
 	}
+	security.Add(cmd.Flags())
 	if create {
 		cmd.Flags().Int16Var(&replication, "replication", -1, "replicas of new topics; -1 is the brokers' default")
 	}
@@ -67,8 +74,8 @@ func declaredTopics() []declared {
 	return all
 }
 
-func topics(ctx context.Context, out io.Writer, brokers []string, replication int16, create bool) error {
-	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
+func topics(ctx context.Context, out io.Writer, opts []kgo.Opt, replication int16, create bool) error {
+	client, err := kgo.NewClient(opts...)
 	if err != nil {
 		return err
 	}

@@ -5,36 +5,55 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/internal/embedded"
+	"github.com/tributary-io/tributary/internal/kafkaflags"
 	"github.com/tributary-io/tributary/internal/verify"
 )
 
 // clusterFlags choose a cluster for commands that only look: a real one, or the demonstration's.
 type clusterFlags struct {
-	brokers []string
-	dir     string
+	brokers  []string
+	dir      string
+	security kafkaflags.Flags
 }
 
 func (f *clusterFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.brokers, "brokers", nil, "brokers of the cluster, host:port")
 	cmd.Flags().StringVar(&f.dir, "dir", "tributary-demo", "without --brokers: the demonstration's folder, whose embedded broker is started")
+	f.security.Add(cmd.Flags())
 }
 
-// connect returns the addresses of the brokers, and what ends an embedded one.
-func (f *clusterFlags) connect() (brokers []string, end func() error, err error) {
+// securityOptions are client options for brokers. Without any an embedded one runs, which knows no security: what the environment says
+// is not for it.
+func securityOptions(f *kafkaflags.Flags, brokers []string) ([]kgo.Opt, error) {
+	if len(brokers) == 0 {
+		if f.Given() {
+			return nil, errors.New("the --tls and --sasl flags are for real brokers: give --brokers")
+		}
+		return nil, nil
+	}
+	return f.Options(os.Getenv)
+}
+
+// connect returns a client's options that reach the brokers, and what ends an embedded one.
+func (f *clusterFlags) connect() (client []kgo.Opt, end func() error, err error) {
+	if client, err = securityOptions(&f.security, f.brokers); err != nil {
+		return nil, nil, err
+	}
 	if len(f.brokers) > 0 {
-		return f.brokers, func() error { return nil }, nil
+		return append(client, kgo.SeedBrokers(f.brokers...)), func() error { return nil }, nil
 	}
 	b, err := embedded.StartBroker(embedded.BrokerConfig{Dir: filepath.Join(f.dir, "broker")})
 	if err != nil {
 		return nil, nil, fmt.Errorf("no --brokers given, and the demonstration's can't be started: %w", err)
 	}
-	return b.Addrs(), b.Close, nil
+	return []kgo.Opt{kgo.SeedBrokers(b.Addrs()...)}, b.Close, nil
 }
 
 func newLakeVerify() *cobra.Command {
@@ -66,13 +85,13 @@ func newLakeVerify() *cobra.Command {
 }
 
 func lakeVerify(ctx context.Context, out io.Writer, cluster *clusterFlags, table, topic, dead string) (err error) {
-	brokers, end, err := cluster.connect()
+	client, end, err := cluster.connect()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	r, err := verify.Table(ctx, verify.Config{
-		Table: table, Topic: topic, DeadLetters: dead, Client: []kgo.Opt{kgo.SeedBrokers(brokers...)},
+		Table: table, Topic: topic, DeadLetters: dead, Client: client,
 		Progress: func(n int64) { fmt.Fprintf(out, "%d records read\n", n) },
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -25,6 +26,7 @@ type Cluster struct {
 	Registry *serde.Registry
 	Embedded bool
 
+	security  []kgo.Opt // TLS and SASL of a real cluster
 	client    *kgo.Client
 	broker    *embedded.Broker
 	registry  *embedded.Registry
@@ -32,9 +34,9 @@ type Cluster struct {
 }
 
 // Connect connects to the brokers and the registry that are given, and starts embedded ones below dir in place of those that are
-// not.
-func Connect(ctx context.Context, dir string, brokers []string, registryURL string, log *slog.Logger) (_ *Cluster, err error) {
-	c := &Cluster{Brokers: brokers}
+// not. security are options of all clients of a real cluster: TLS, SASL.
+func Connect(ctx context.Context, dir string, brokers []string, registryURL string, log *slog.Logger, security ...kgo.Opt) (_ *Cluster, err error) {
+	c := &Cluster{Brokers: brokers, security: security}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
@@ -56,12 +58,17 @@ func Connect(ctx context.Context, dir string, brokers []string, registryURL stri
 	if c.Registry, err = serde.NewRegistry(registryURL); err != nil {
 		return nil, err
 	}
-	c.client, err = kgo.NewClient(kgo.SeedBrokers(c.Brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.ProducerLinger(5*time.Millisecond), kgo.UnknownTopicRetries(-1))
+	c.client, err = kgo.NewClient(c.options(kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.ProducerLinger(5*time.Millisecond), kgo.UnknownTopicRetries(-1))...)
 	if err != nil {
 		return nil, err
 	}
 	return c, c.reach(ctx)
+}
+
+// options of a client are those that reach the brokers, and more.
+func (c *Cluster) options(more ...kgo.Opt) []kgo.Opt {
+	return slices.Concat([]kgo.Opt{kgo.SeedBrokers(c.Brokers...)}, c.security, more)
 }
 
 // reach fails early, and says what to do, where nobody answers.
@@ -234,8 +241,8 @@ func (c *Cluster) Count(ctx context.Context, topic string) (int64, error) {
 		}
 	}
 	// Control records are kept, since the last record of a partition usually is one.
-	reader, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers...), kgo.ConsumeTopics(topic), kgo.KeepControlRecords(),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	reader, err := kgo.NewClient(c.options(kgo.ConsumeTopics(topic), kgo.KeepControlRecords(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
 	if err != nil {
 		return 0, err
 	}

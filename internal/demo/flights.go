@@ -23,7 +23,7 @@ func Flights(ctx context.Context, cfg Config) (tables []TableSummary, err error)
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, err
 	}
-	c, err := Connect(ctx, cfg.Dir, cfg.Brokers, cfg.Registry, cfg.Log)
+	c, err := Connect(ctx, cfg.Dir, cfg.Brokers, cfg.Registry, cfg.Log, cfg.Client...)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tributary-io/tributary/engine"
@@ -20,9 +21,10 @@ import (
 
 // Config says what the demonstration does.
 type Config struct {
-	Dir      string   // everything that is kept lies below it
-	Brokers  []string // empty: an embedded one
-	Registry string   // empty: an embedded one
+	Dir      string    // everything that is kept lies below it
+	Brokers  []string  // empty: an embedded one
+	Client   []kgo.Opt // TLS and SASL of the brokers; not for an embedded one
+	Registry string    // empty: an embedded one
 	Spec     orders.Spec
 	HTTP     string // address for metrics and health; empty: none
 	// Lake and State are where the tables and the local state go; empty: below Dir.
@@ -58,7 +60,7 @@ func (cfg *Config) Plan(c *Cluster) (*topology.Plan, error) {
 // Engine makes an instance of the application.
 func (cfg *Config) Engine(c *Cluster, plan *topology.Plan) (*engine.Engine, error) {
 	opts := []engine.Option{
-		engine.Brokers(c.Brokers...), engine.StateDir(cfg.state()), engine.ErrorHandlers(app.Handlers()), engine.Logger(cfg.Log),
+		engine.Brokers(c.Brokers...), engine.Client(c.security...), engine.StateDir(cfg.state()), engine.ErrorHandlers(app.Handlers()), engine.Logger(cfg.Log),
 		engine.Lake(engine.LakeBatches{Every: batchEvery}),
 	}
 	if cfg.HTTP != "" {
@@ -80,7 +82,7 @@ func Run(ctx context.Context, cfg Config) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := Connect(ctx, cfg.Dir, cfg.Brokers, cfg.Registry, cfg.Log)
+	c, err := Connect(ctx, cfg.Dir, cfg.Brokers, cfg.Registry, cfg.Log, cfg.Client...)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +189,7 @@ func EmitDay(ctx context.Context, cfg Config) (_ *Emission, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := Connect(ctx, cfg.Dir, cfg.Brokers, cfg.Registry, cfg.Log)
+	c, err := Connect(ctx, cfg.Dir, cfg.Brokers, cfg.Registry, cfg.Log, cfg.Client...)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +209,7 @@ func Serve(ctx context.Context, cfg Config) (err error) {
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return err
 	}
-	c, err := Connect(ctx, cfg.Dir, cfg.Brokers, cfg.Registry, cfg.Log)
+	c, err := Connect(ctx, cfg.Dir, cfg.Brokers, cfg.Registry, cfg.Log, cfg.Client...)
 	if err != nil {
 		return err
 	}
