@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/tributary-io/tributary/engine/internal/txn"
 	"github.com/tributary-io/tributary/internal/plan"
@@ -20,6 +19,9 @@ type collector struct {
 	turn  uint32 // for records without a key
 	ends  map[string][]*txn.End
 	views []*state.View
+
+	limitOf string // the topic sent to last, and its limit
+	limit   int
 }
 
 var _ task.Collector = (*collector)(nil)
@@ -74,10 +76,18 @@ func (c *collector) end(topic string, partition int32) *txn.End {
 	return nil
 }
 
+// produce puts a record into the transaction. A *processors.RefusedError says that the brokers don't take it.
 func (c *collector) produce(r txn.Record) error {
-	if size := len(r.Key) + len(r.Value); size > maxRecord {
-		return fmt.Errorf("a record of %d bytes is larger than the %d that fit into a batch: make it smaller, or keep large values elsewhere", size, maxRecord)
+	if err := c.fits(&r); err != nil {
+		return err
 	}
+	if c.e.refusals.any.Load() {
+		return c.produceCarefully(r)
+	}
+	return c.send(r)
+}
+
+func (c *collector) send(r txn.Record) error {
 	if err := c.e.producer.Produce(c.ctx, r); err != nil {
 		return &producerError{err}
 	}
@@ -89,9 +99,6 @@ type producerError struct{ err error }
 
 func (e *producerError) Error() string { return e.err.Error() }
 func (e *producerError) Unwrap() error { return e.err }
-
-// maxRecord leaves room for the headers and the batch around a record in the default message.max.bytes.
-const maxRecord = 1_000_000
 
 // choose is Kafka's default partitioner: by the key's hash; records without a key take turns.
 func (c *collector) choose(key []byte, partitions int32) int32 {

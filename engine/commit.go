@@ -82,6 +82,7 @@ func (e *Engine) finish(m offsets.Member, w *commitWork, began time.Time) error 
 		return err
 	}
 	e.calm()
+	e.refusals.committed()
 	e.stats.committed(e.cfg.clock().Sub(began), records, e.cfg.clock())
 	for _, r := range w.runners {
 		e.queue.wake(r)

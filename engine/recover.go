@@ -18,10 +18,13 @@ func (e *Engine) recover(w *commitWork, outcome txn.Outcome, cause error) error 
 	if e.life.Err() != nil {
 		return fmt.Errorf("the last commit: %w", cause)
 	}
-	if txn.Permanent(cause) {
+	if e.learn(e.producer.Refused()) {
+		e.log.Warn("a broker refused records: the work is done again, and they go to the production-error handler", "error", cause)
+	} else if txn.Permanent(cause) {
 		return fmt.Errorf("commit: %w", cause)
+	} else {
+		e.trouble(outcome, cause)
 	}
-	e.trouble(outcome, cause)
 	if err := e.resetProducer(); err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (e *Engine) makeClients(ctx context.Context, started *closers) (err error) 
 		return err
 	}
 	started.add(func() error { e.inputs.Close(); return nil })
-	cfg := txn.Config{Client: append(e.clientOptions("producer"), kgo.MaxBufferedRecords(50_000)), Timeout: e.cfg.transaction, Logger: e.log}
+	cfg := txn.Config{Client: append(e.clientOptions("producer"), kgo.MaxBufferedRecords(50_000), kgo.ProducerBatchMaxBytesFn(e.limits.batchBytes)), Timeout: e.cfg.transaction, Logger: e.log}
 	if e.cfg.guarantee == ExactlyOnce {
 		cfg.TransactionalID = e.identity.TransactionalID(e.plan.ApplicationID)
 	}

@@ -181,7 +181,7 @@ func (e *Engine) runSlice(r *runner) (more bool, err error) {
 // everything is taken back and done again; else the engine ends.
 func (e *Engine) broke(r *runner, err error) {
 	var producer *producerError
-	if errors.As(err, &producer) && !txn.Permanent(err) {
+	if errors.As(err, &producer) && (txn.IsRefusal(err) || !txn.Permanent(err)) {
 		e.broken.CompareAndSwap(nil, &producer.err)
 		e.requestCommit() // which finds out
 		return

@@ -70,6 +70,17 @@ func (e *DeserializationError) Error() string {
 
 func (e *DeserializationError) Unwrap() error { return e.Err }
 
+// RefusedError says that the brokers don't take a record, and never will: it is too large for its topic, or invalid there (without a key in a
+// compacted topic, for example). It goes to the production-error handler.
+type RefusedError struct {
+	Topic string
+	Err   error
+}
+
+func (e *RefusedError) Error() string { return fmt.Sprintf("topic %s: %v", e.Topic, e.Err) }
+
+func (e *RefusedError) Unwrap() error { return e.Err }
+
 // TimestampError says that a record has no valid event time and the extractor refuses it. It is Fatal.
 type TimestampError struct {
 	Topic     string

@@ -60,6 +60,13 @@ func (t *Task) serializationFailed(n *node, topic string, err error) error {
 	})
 }
 
+// refused hands a record that the brokers don't take to the production-error handler.
+func (t *Task) refused(n *node, err error) error {
+	return t.judge(t.cfg.Handlers.Production, t.errorContext(n, err), n, processors.DroppedProduction, func() error {
+		return t.processingError(n.spec.Name, err)
+	})
+}
+
 func (t *Task) errorContext(n *node, err error) *processors.ErrorContext {
 	c := &t.context
 	return &processors.ErrorContext{

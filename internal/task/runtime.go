@@ -1,6 +1,7 @@
 package task
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -76,6 +77,9 @@ func (rt *runtime) SerializationFailed(topic string, err error) error {
 func (rt *runtime) Produce(topic string, partition int32, key, value []byte, timestamp int64, headers []processors.Header) error {
 	rt.out = Out{Topic: topic, Partition: partition, Key: key, Value: value, Timestamp: timestamp, Headers: headers, Node: rt.node.spec.Name}
 	if err := rt.task.cfg.Collector.Send(&rt.out); err != nil {
+		if refused := (*processors.RefusedError)(nil); errors.As(err, &refused) {
+			return rt.task.refused(rt.node, err)
+		}
 		return &fatalError{fmt.Errorf("task %s: node %s: topic %s: %w", rt.TaskID(), rt.NodeName(), topic, err)}
 	}
 	return nil

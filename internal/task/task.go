@@ -69,7 +69,7 @@ type DB interface {
 // Collector takes what a task produces.
 type Collector interface {
 	// Send sends out to its topic. Its bytes are copied or written before Send returns. A partition of -1 is chosen by the key.
-	// An error is fatal for the task.
+	// A *processors.RefusedError goes to the production-error handler; any other error is fatal for the task.
 	Send(out *Out) error
 	// Partitions returns the number of partitions of a topic.
 	Partitions(topic string) (int32, error)

@@ -51,9 +51,8 @@ func permanent(err error) bool {
 
 // Permanent reports whether an error of a producer needs a person: trying again won't help.
 func Permanent(err error) bool {
-	return permanent(err) || errors.Is(err, kerr.GroupAuthorizationFailed) || errors.Is(err, kerr.MessageTooLarge) ||
-		errors.Is(err, kerr.RecordListTooLarge) || errors.Is(err, kerr.InvalidRecord) || errors.Is(err, kerr.InvalidTopicException) ||
-		errors.Is(err, kerr.PolicyViolation) || errors.Is(err, kerr.InvalidTimestamp)
+	return permanent(err) || errors.Is(err, kerr.GroupAuthorizationFailed) || IsRefusal(err) || errors.Is(err, kerr.InvalidTopicException) ||
+		errors.Is(err, kerr.PolicyViolation)
 }
 
 // Offsets are a group's offsets that a transaction commits.

@@ -46,8 +46,9 @@ type transaction struct {
 	began    time.Time
 	produced atomic.Int64
 
-	mu  sync.Mutex
-	err error // the first that a record met
+	mu      sync.Mutex
+	err     error // the first that a record met
+	refused []Refused
 }
 
 // entry is a record on its way, and what its acknowledgement needs. Entries are reused.
@@ -205,6 +206,7 @@ func (e *entry) acknowledged(r *kgo.Record, err error) {
 	switch {
 	case err != nil:
 		e.txn.fail(&ProduceError{Topic: r.Topic, Partition: r.Partition, Err: err})
+		e.txn.refuse(r, err)
 	case e.end != nil:
 		e.end.reached(r.Offset)
 	}
