@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,6 +95,9 @@ func newDemo() *cobra.Command {
 func printNext(cmd *cobra.Command, f *demoFlags, s *demo.Summary) {
 	next := f.cfg.Spec.Next().Date.Format(time.DateOnly)
 	self := filepath.Base(os.Args[0])
+	if strings.Contains(os.Args[0], "go-build") { // go run builds into a temporary folder
+		self = "go run ./cmd/tributary"
+	}
 	fmt.Fprintf(f.cfg.Out, "\nNext, try:\n"+
 		"  %s lake show %s\n"+
 		"  %s demo --dir %s --date %s\n"+

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/term"
 
 	"github.com/tributary-io/tributary/engine"
 )
@@ -53,8 +56,21 @@ func (p *progress) show() {
 		fmt.Fprintln(p.out, line)
 		return
 	}
+	if columns := p.columns(); len(line) >= columns { // a line that wraps can't be written over
+		line = line[:columns-1]
+	}
 	fmt.Fprintf(p.out, "\r%s%s", line, strings.Repeat(" ", max(0, p.width-len(line))))
 	p.width = len(line)
+}
+
+// columns is the width of the terminal.
+func (p *progress) columns() int {
+	if f, ok := p.out.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 1 {
+			return width
+		}
+	}
+	return 80
 }
 
 func (p *progress) line() string {
@@ -64,13 +80,12 @@ func (p *progress) line() string {
 		landed += l.Rows
 	}
 	emitted := p.emission.Produced.Load() + p.emission.Skipped.Load()
-	of := fmt.Sprintf(" of about %d", p.total)
+	of := fmt.Sprintf(" of %d", p.total)
 	if p.all.Load() {
 		of = ""
 	}
 	rate := float64(s.Processed) / time.Since(p.began).Seconds()
-	return fmt.Sprintf("%-11s emitted %d%s, processed %d, landed %d rows, lag %d, %.0f records/s",
-		s.State, emitted, of, s.Processed, landed, s.Lag, rate)
+	return fmt.Sprintf("%s: emitted %d%s, processed %d (%.0f/s), lag %d, landed %d", s.State, emitted, of, s.Processed, rate, s.Lag, landed)
 }
 
 // end leaves the last line behind.
