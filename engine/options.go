@@ -65,6 +65,7 @@ type config struct {
 
 	httpAddr     string
 	advertise    string
+	viewDir      string
 	serveQueries bool
 	partitioners map[string]func(key []byte, partitions int32) int32
 

@@ -88,6 +88,7 @@ func TestQueriesOverTwoInstances(t *testing.T) {
 			i.await(t, "tasks are shared", func(s Stats) bool { return s.State == Running && len(s.Tasks) >= 5 && runningTasks(s) == len(s.Tasks) })
 		}
 		eventually(t, "counted", func() bool { return total(out.lastCounts()) >= 400 })
+		awaitStores(t, i1, i2)
 		checkTyped(t, i1, i2)
 		checkGlobal(t, i1, i2)
 		for _, i := range []*instance{i1, i2} {
@@ -104,6 +105,28 @@ func TestQueriesOverTwoInstances(t *testing.T) {
 		if err != nil || len(here) != 4 || all != 4 {
 			t.Errorf("has partitions %v of %d, %v", here, all, err)
 		}
+	})
+}
+
+// awaitStores waits until everything is processed and committed to the stores, which other tasks than those of the output fill.
+func awaitStores(t *testing.T, i1, i2 *instance) {
+	t.Helper()
+	eventually(t, "nothing waits", func() bool { return i1.Stats().Lag == 0 && i2.Stats().Lag == 0 })
+	last := ""
+	eventually(t, "the stores are at rest", func() bool {
+		_, now := i1.get(t, "/stores/counts/scan")
+		found := strings.Count(now, `"value":20`)
+		for v := range 20 {
+			status, body := i1.get(t, fmt.Sprintf("/stores/versions/get?key=v%d", v))
+			if status == http.StatusOK {
+				found++
+			}
+			now += body
+		}
+		rests := found == 40 && now == last
+		last = now
+		time.Sleep(300 * time.Millisecond) // some commits
+		return rests
 	})
 }
 

@@ -16,14 +16,45 @@ import (
 // What is asked by key fails with a *NotHereError if the key's partition isn't here now (see Engine.Locate). Scans over all keys show the
 // partitions that are here, one after the other (see Engine.LocalPartitions).
 type query[K, V any] struct {
-	e     *Engine
+	from  source
 	store string
 	key   serde.Codec[K]
 	value serde.Codec[V]
 }
 
+// source is where a query reads: the store of an engine, or a View.
+type source interface {
+	// parts are the partitions that may have key; without one (nil), all that are here.
+	parts(key []byte) ([]int32, error)
+	// read calls f with the committed state of a partition. f must not call code of the user, and closes its iterators.
+	read(partition int32, f func(state.Stores) error) error
+}
+
+// storeSource is a store of an engine.
+type storeSource struct {
+	e     *Engine
+	store string
+}
+
+func (s storeSource) parts(key []byte) ([]int32, error) {
+	p, err := s.e.place(s.store)
+	if err != nil || key == nil {
+		return s.e.here(p), err
+	}
+	at, err := p.partitionOf(key)
+	return []int32{at}, err
+}
+
+func (s storeSource) read(partition int32, f func(state.Stores) error) error {
+	p, err := s.e.place(s.store)
+	if err != nil {
+		return err
+	}
+	return s.e.read(p, partition, f)
+}
+
 func newQuery[K, V any](e *Engine, store string, key serde.Serde[K], value serde.Serde[V], kinds ...state.Kind) (query[K, V], error) {
-	q := query[K, V]{e: e, store: store}
+	q := query[K, V]{from: storeSource{e, store}, store: store}
 	_, err := e.place(store)
 	var unknown *UnknownStoreError
 	if errors.As(err, &unknown) {
@@ -76,15 +107,11 @@ func (q query[K, V]) at(key K, f func(s state.Stores, key []byte) error) error {
 	if err != nil {
 		return err
 	}
-	p, err := q.e.place(q.store)
+	parts, err := q.from.parts(data)
 	if err != nil {
 		return err
 	}
-	partition, err := p.partitionOf(data)
-	if err != nil {
-		return err
-	}
-	return q.e.read(p, partition, func(s state.Stores) error { return f(s, data) })
+	return q.from.read(parts[0], func(s state.Stores) error { return f(s, data) })
 }
 
 func (q query[K, V]) decode(data []byte) (V, error) {
@@ -116,25 +143,16 @@ func rows[K, V, E any](q query[K, V], key *K, scan func(stores state.Stores, key
 				return
 			}
 		}
-		p, err := q.e.place(q.store)
+		parts, err := q.from.parts(data)
 		if err != nil {
 			yield(none, err)
 			return
-		}
-		parts := q.e.here(p)
-		if key != nil {
-			at, err := p.partitionOf(data)
-			if err != nil {
-				yield(none, err)
-				return
-			}
-			parts = []int32{at}
 		}
 		for _, part := range parts {
 			var after *row
 			for more := true; more; {
 				var got portion
-				err := q.e.read(p, part, func(s state.Stores) error {
+				err := q.from.read(part, func(s state.Stores) error {
 					got = scan(s, data, after)
 					return got.err
 				})
