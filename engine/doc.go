@@ -22,6 +22,10 @@
 //   - Workers (workers.go) run runners, each by one worker at a time, between commits.
 //   - The membership (package group) joins, sends heartbeats, and tells the conductor what it was given or that it lost everything.
 //   - Openers (open.go) bring state up to date in the background, so that other tasks go on meanwhile.
+//   - Those who ask for state (query.go, httpstores.go) read what is committed, from their own goroutines, as long as the task's database is
+//     in the set of what can be read (package readers), which closing waits for.
+//
+// A View (view.go) is apart from all that: a copy of a topic, without a group and tasks.
 //
 // # What holds
 //
