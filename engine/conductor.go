@@ -105,6 +105,9 @@ func (e *Engine) handle(mail any) error {
 		return e.takeOpened(m)
 	case lander.Result:
 		return e.landed(m)
+	case pauseChanged:
+		e.wakeAll()
+		return nil
 	case failure:
 		return m.err
 	case purged:
@@ -305,6 +308,8 @@ func (e *Engine) showState() {
 		e.states.set(Recovering)
 	case !ready:
 		e.states.set(Rebalancing)
+	case e.paused.Load():
+		e.states.set(Paused)
 	default:
 		e.states.set(Running)
 	}

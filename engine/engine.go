@@ -69,6 +69,7 @@ type Engine struct {
 	writeShare   atomic.Int64          // bytes of write buffer of one task
 	fatal        atomic.Pointer[error] // a task failed in the middle of a record: nothing may be committed
 	broken       atomic.Pointer[error] // the producer did: all is to be taken back
+	paused       atomic.Bool
 	limits       limits
 	refusals     refusals
 

@@ -15,17 +15,18 @@ const (
 	Rebalancing       // joins the group, or brings state up to date
 	Running           // all tasks that it was given run
 	Recovering        // a commit failed or the brokers are away: it tries again by itself
+	Paused            // Pause was called: all tasks are there, and nothing is processed
 	Draining          // Run's context has ended: it commits and closes
 	Stopped
 	Failed // Run has returned an error
 )
 
-var stateNames = [...]string{"created", "starting", "rebalancing", "running", "recovering", "draining", "stopped", "failed"}
+var stateNames = [...]string{"created", "starting", "rebalancing", "running", "recovering", "paused", "draining", "stopped", "failed"}
 
 func (s State) String() string { return stateNames[s] }
 
-// Ready tells whether the instance processes everything that it was given.
-func (s State) Ready() bool { return s == Running }
+// Ready tells whether the instance has everything ready that it was given, and processes it unless it was told to pause.
+func (s State) Ready() bool { return s == Running || s == Paused }
 
 // Alive tells whether the instance is on its way or working; false once it has ended.
 func (s State) Alive() bool { return s < Stopped }

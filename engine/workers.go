@@ -142,7 +142,7 @@ func (e *Engine) work(ctx context.Context) {
 func (e *Engine) slice(r *runner) (more bool) {
 	e.gate.enter()
 	defer e.gate.leave()
-	if !r.open || r.leaving || r.closed || e.fatal.Load() != nil || e.broken.Load() != nil {
+	if e.pauses(r) || !r.open || r.leaving || r.closed || e.fatal.Load() != nil || e.broken.Load() != nil {
 		return false
 	}
 	more, err := e.runSlice(r)
@@ -201,7 +201,7 @@ func (e *Engine) process(r *runner) (more bool, err error) {
 			r.pace.next.Store(r.task.NextTime())
 			r.task.SetLimit(e.paceLimit(r))
 		}
-		if e.gate.closing.Load() {
+		if e.gate.closing.Load() || e.pauses(r) {
 			return true, nil
 		}
 		if e.mustWait(r) {
