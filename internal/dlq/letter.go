@@ -54,7 +54,7 @@ func (l *Letter) Record() *kgo.Record { return l.record }
 func (l *Letter) String() string { return fmt.Sprintf("%s-%d@%d", l.Topic, l.Partition, l.Offset) }
 
 var (
-	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'[^']*'`)
+	quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 	digits = regexp.MustCompile(`0x[0-9a-fA-F]+|[0-9]+`)
 )
 
