@@ -126,7 +126,7 @@ func sourceStream[K, V any](b *Builder, topics []string, pattern string, key ser
 	checkSource(s, topics, pattern, key, value)
 	source := &logical.Source{
 		Topics: slices.Compact(slices.Sorted(slices.Values(topics))), Pattern: pattern, Reset: s.reset,
-		Supplier: processors.TopicSource[K, V]{Key: key, Value: value, Extractor: extractor[K, V](b, s)},
+		Supplier: processors.TopicSource[K, V]{Key: key, Value: value, Extractor: extractor[K, V](b, s), WallClock: s.wallClock()},
 		Key:      reflect.TypeFor[K](), Value: reflect.TypeFor[V](),
 	}
 	b.report(name, s)
@@ -153,6 +153,9 @@ func checkSource[K, V any](s *settings, topics []string, pattern string, key ser
 
 // extractor is the source's own, else the topology's, else nil.
 func extractor[K, V any](b *Builder, s *settings) processors.TimestampExtractor[K, V] {
+	if s.wallClock() {
+		return nil
+	}
 	if s.has(optTimestamps) {
 		e, ok := s.timestamps.(processors.TimestampExtractor[K, V])
 		if !ok || e == nil {
@@ -192,7 +195,7 @@ func tableSource[K, V any](b *Builder, s *settings, topic string, key serde.Serd
 	sourceName = b.graph.SuffixOr(s.userName, "-source", "KSTREAM-SOURCE-")
 	name = b.graph.NameOr(s.userName, "KTABLE-SOURCE-")
 	checkSource(s, []string{topic}, "", key, value)
-	return sourceName, name, processors.TopicSource[K, V]{Key: key, Value: value, Extractor: extractor[K, V](b, s), Table: true}
+	return sourceName, name, processors.TopicSource[K, V]{Key: key, Value: value, Extractor: extractor[K, V](b, s), WallClock: s.wallClock(), Table: true}
 }
 
 // GlobalTable reads a topic as a table that every instance holds in whole: a stream can be joined with it by any key, however the

@@ -68,7 +68,7 @@ func addSource[K, V any](b *Builder, source plan.Source, key serde.Serde[K], val
 	s := newSettings(opts, optTimestamps|optReset)
 	checkSource(s, source.Topics, source.Pattern, key, value)
 	source.Reset = s.reset
-	source.Supplier = processors.TopicSource[K, V]{Key: key, Value: value, Extractor: extractor[K, V](b, s)}
+	source.Supplier = processors.TopicSource[K, V]{Key: key, Value: value, Extractor: extractor[K, V](b, s), WallClock: s.wallClock()}
 	b.writeProblems(source.Name, s)
 	b.nodes.declareSends(source.Name, typesOf[K, V]())
 	if len(source.Topics) == 0 && source.Pattern == "" {
@@ -183,7 +183,7 @@ func storeFiller[K, V, K2, V2 any](
 	if newProcessor == nil {
 		s.bad(plan.InvalidArgument, "the function that makes the processor is nil")
 	}
-	read := processors.TopicSource[K, V]{Key: key, Value: value, Extractor: extractor[K, V](b, s), Table: true}
+	read := processors.TopicSource[K, V]{Key: key, Value: value, Extractor: extractor[K, V](b, s), WallClock: s.wallClock(), Table: true}
 	b.writeProblems(name, s)
 	b.nodes.declareSends(source, typesOf[K, V]())
 	b.nodes.declareSends(name, typesOf[K2, V2]())

@@ -226,6 +226,20 @@ func Timestamps[K, V any](extract processors.TimestampExtractor[K, V]) Option {
 	return Option{optTimestamps, func(s *settings) { s.timestamps = extract }}
 }
 
+// WallClock takes the time at which a source's record is read for its event time, as Kafka Streams' WallclockTimestampExtractor does. What
+// is read again after a failure has another time then.
+func WallClock() Option {
+	return Option{optTimestamps, func(s *settings) { s.timestamps = wallClock{} }}
+}
+
+type wallClock struct{}
+
+// wallClock tells whether the source has that option.
+func (s *settings) wallClock() bool {
+	_, ok := s.timestamps.(wallClock)
+	return ok
+}
+
 // OffsetReset tells where a source starts without a committed offset.
 type OffsetReset = plan.OffsetReset
 

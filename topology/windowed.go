@@ -101,7 +101,12 @@ func (s *WindowedStream[K, V]) TryFilter(keep func(Window[K], V) (bool, error), 
 
 // FilterNot keeps the records for which drop is false.
 func (s *WindowedStream[K, V]) FilterNot(drop func(Window[K], V) bool, opts ...Option) *WindowedStream[K, V] {
-	return &WindowedStream[K, V]{filterStream(s.s, lift2(drop), true, opts)}
+	return s.TryFilterNot(lift2(drop), opts...)
+}
+
+// TryFilterNot is FilterNot with a function that may fail.
+func (s *WindowedStream[K, V]) TryFilterNot(drop func(Window[K], V) (bool, error), opts ...Option) *WindowedStream[K, V] {
+	return &WindowedStream[K, V]{filterStream(s.s, drop, true, opts)}
 }
 
 // Map makes one new record of each.
@@ -131,7 +136,22 @@ func (s *WindowedStream[K, V]) TryMapValues[V2 any](f func(Window[K], V) (V2, er
 
 // FlatMap makes any number of records of each: those that f emits, in that order.
 func (s *WindowedStream[K, V]) FlatMap[K2, V2 any](f func(k Window[K], v V, emit func(K2, V2)), opts ...Option) *Stream[K2, V2] {
-	return &Stream[K2, V2]{flatMapStream(s.s, liftEmit(f), opts)}
+	return s.TryFlatMap(liftEmit(f), opts...)
+}
+
+// TryFlatMap is FlatMap with a function that may fail; then nothing that it emitted goes on.
+func (s *WindowedStream[K, V]) TryFlatMap[K2, V2 any](f func(k Window[K], v V, emit func(K2, V2)) error, opts ...Option) *Stream[K2, V2] {
+	return &Stream[K2, V2]{flatMapStream(s.s, f, opts)}
+}
+
+// FlatMapValues makes any number of records of each, with its key and window and the values that f emits.
+func (s *WindowedStream[K, V]) FlatMapValues[V2 any](f func(k Window[K], v V, emit func(V2)), opts ...Option) *WindowedStream[K, V2] {
+	return s.TryFlatMapValues(liftEmit(f), opts...)
+}
+
+// TryFlatMapValues is FlatMapValues with a function that may fail; then nothing that it emitted goes on.
+func (s *WindowedStream[K, V]) TryFlatMapValues[V2 any](f func(k Window[K], v V, emit func(V2)) error, opts ...Option) *WindowedStream[K, V2] {
+	return &WindowedStream[K, V2]{flatMapStreamValues(s.s, f, opts)}
 }
 
 // SelectKey gives each record a new key.
@@ -146,17 +166,40 @@ func (s *WindowedStream[K, V]) TrySelectKey[K2 any](f func(Window[K], V) (K2, er
 
 // GroupBy gives each record a new key and groups by that.
 func (s *WindowedStream[K, V]) GroupBy[K2 any](f func(Window[K], V) K2, opts ...Option) *GroupedStream[K2, V] {
-	return &GroupedStream[K2, V]{groupBy(s.s, lift2(f), opts)}
+	return s.TryGroupBy(lift2(f), opts...)
+}
+
+// TryGroupBy is GroupBy with a function that may fail.
+func (s *WindowedStream[K, V]) TryGroupBy[K2 any](f func(Window[K], V) (K2, error), opts ...Option) *GroupedStream[K2, V] {
+	return &GroupedStream[K2, V]{groupBy(s.s, f, opts)}
 }
 
 // Peek calls f for each record that passes.
 func (s *WindowedStream[K, V]) Peek(f func(Window[K], V), opts ...Option) *WindowedStream[K, V] {
-	return &WindowedStream[K, V]{peekStream(s.s, liftAction(f), opts)}
+	return s.TryPeek(liftAction(f), opts...)
+}
+
+// TryPeek is Peek with a function that may fail.
+func (s *WindowedStream[K, V]) TryPeek(f func(Window[K], V) error, opts ...Option) *WindowedStream[K, V] {
+	return &WindowedStream[K, V]{peekStream(s.s, f, opts)}
 }
 
 // ForEach calls f for each record, and ends the stream.
 func (s *WindowedStream[K, V]) ForEach(f func(Window[K], V), opts ...Option) {
-	forEachInStream(s.s, liftAction(f), opts)
+	s.TryForEach(liftAction(f), opts...)
+}
+
+// TryForEach is ForEach with a function that may fail.
+func (s *WindowedStream[K, V]) TryForEach(f func(Window[K], V) error, opts ...Option) {
+	forEachInStream(s.s, f, opts)
+}
+
+// Merge is the records of both streams.
+func (s *WindowedStream[K, V]) Merge(other *WindowedStream[K, V], opts ...Option) *WindowedStream[K, V] {
+	if other == nil {
+		return &WindowedStream[K, V]{mergeStreams(s.s, nil, opts)}
+	}
+	return &WindowedStream[K, V]{mergeStreams(s.s, other.s, opts)}
 }
 
 // Process runs a processor of the user's.
