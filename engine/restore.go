@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine/internal/fetch"
+	"github.com/tributary-io/tributary/internal/task"
+	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/state"
 )
 
@@ -144,11 +146,20 @@ const restoreBatch = 4 << 20
 
 func (e *Engine) restoreStore(ctx context.Context, r *runner, sp restoreSpan) error {
 	var batch []state.RestoreRecord
+	keeps, err := e.judge(r, sp)
+	if err != nil {
+		return err
+	}
 	cfg := fetch.ReadConfig{MaxBytes: restoreBatch, MaxWait: 100 * time.Millisecond}
 	apply := func(records []*kgo.Record, next int64) error {
 		batch = batch[:0]
 		size := 0
 		for _, rec := range records {
+			if keep, err := keeps(rec); err != nil {
+				return err
+			} else if !keep {
+				continue
+			}
 			batch = append(batch, state.RestoreRecord{
 				Key: rec.Key, Value: rec.Value, Timestamp: rec.Timestamp.UnixMilli(), Headers: headers(rec.Headers)})
 			size += len(rec.Key) + len(rec.Value)
@@ -164,7 +175,7 @@ func (e *Engine) restoreStore(ctx context.Context, r *runner, sp restoreSpan) er
 		return err
 	}
 	// What was read is kept whatever ended the reading: the next attempt goes on behind it.
-	err := errors.Join(fetch.Read(ctx, e.restoreClient, cfg, sp.Span, apply), r.db.EndRestore(sp.store))
+	err = errors.Join(fetch.Read(ctx, e.restoreClient, cfg, sp.Span, apply), r.db.EndRestore(sp.store))
 	if err != nil {
 		return err
 	}
@@ -172,6 +183,37 @@ func (e *Engine) restoreStore(ctx context.Context, r *runner, sp restoreSpan) er
 		return r.db.Restore(sp.store, nil, sp.To)
 	}
 	return nil
+}
+
+// judge tells which records belong into a store. In a changelog all do; a source topic that serves as one may have records that the task
+// left out when it met them. Without a handler for them it can't have got beyond any, and they needn't be decoded.
+func (e *Engine) judge(r *runner, sp restoreSpan) (keeps func(*kgo.Record) (bool, error), err error) {
+	if !e.plan.Stores[sp.store].SourceAsChangelog {
+		return func(*kgo.Record) (bool, error) { return true, nil }, nil
+	}
+	if e.cfg.handlers.Deserialization == nil {
+		return func(rec *kgo.Record) (bool, error) { return rec.Key != nil, nil }, nil // tables leave out what has no key
+	}
+	j, err := task.NewJudge(task.Config{
+		ApplicationID: e.plan.ApplicationID, ID: r.spec.id, Subtopologies: r.spec.subs, Handlers: e.cfg.handlers, Clock: e.cfg.clock, Logger: e.log,
+	}, task.TopicPartition(sp.Partition))
+	if err != nil {
+		return nil, err
+	}
+	return func(rec *kgo.Record) (bool, error) {
+		if rec.Key == nil {
+			return false, nil
+		}
+		raw := processors.RawRecord{
+			Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Timestamp: rec.Timestamp.UnixMilli(),
+			Key: rec.Key, Value: rec.Value, Headers: headers(rec.Headers),
+		}
+		keep, err := j.Keeps(&raw)
+		if err != nil {
+			return false, fmt.Errorf("%w (a record of the source topic that the store is restored from; it was let through before: give the handler back that did so)", err)
+		}
+		return keep, nil
+	}, nil
 }
 
 func (p *restoreProgress) start(spans []restoreSpan, now time.Time) {

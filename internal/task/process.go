@@ -245,11 +245,16 @@ func (t *Task) failedToLoad(q *queue, raw *processors.RawRecord, err error) erro
 	if !errors.As(err, &failed) {
 		return t.located(q.node.spec.Name, err)
 	}
-	c := processors.ErrorContext{
+	c := t.loadContext(q, raw, err)
+	return t.judge(t.cfg.Handlers.Deserialization, c, q.node, processors.DroppedDeserialization, func() error {
+		return &fatalError{fmt.Errorf("task %s: node %s: %w", c.TaskID, c.Node, err)}
+	})
+}
+
+// loadContext describes a record that can't be decoded.
+func (t *Task) loadContext(q *queue, raw *processors.RawRecord, err error) *processors.ErrorContext {
+	return &processors.ErrorContext{
 		TaskID: t.cfg.ID.String(), Node: q.node.spec.Name, Topic: raw.Topic, Partition: raw.Partition, Offset: raw.Offset,
 		Timestamp: raw.Timestamp, Headers: raw.Headers, RawKey: raw.Key, RawValue: raw.Value, Err: err,
 	}
-	return t.judge(t.cfg.Handlers.Deserialization, &c, q.node, processors.DroppedDeserialization, func() error {
-		return &fatalError{fmt.Errorf("task %s: node %s: %w", c.TaskID, c.Node, err)}
-	})
 }
