@@ -20,19 +20,23 @@ import (
 	"github.com/tributary-io/tributary/schemas"
 )
 
-// childVariable makes the test binary an instance: it holds brokers, registry, lake, state and topic.
+// childVariable makes the test binary an instance: it holds brokers, registry, lake, state and topics.
 const childVariable = "TRIBUTARY_TEST_LAND"
 
 func runChild() int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	p := strings.Split(os.Getenv(childVariable), "\n")
-	stream, err := Of(schemas.Stream{Topic: p[4], Schema: small, Partitions: 2})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+	var streams []Stream
+	for topic := range strings.SplitSeq(p[4], ",") {
+		stream, err := Of(schemas.Stream{Topic: topic, Schema: small, Partitions: 2})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		streams = append(streams, stream)
 	}
-	cfg := Config{Brokers: strings.Split(p[0], ","), Registry: p[1], Lake: p[2], State: p[3], Streams: []Stream{stream}, Log: slog.Default()}
+	cfg := Config{Brokers: strings.Split(p[0], ","), Registry: p[1], Lake: p[2], State: p[3], Streams: streams, Log: slog.Default()}
 	cfg.Engine = []engine.Option{engine.SessionTimeout(1200 * time.Millisecond), engine.RebalanceTimeout(2 * time.Second)}
 	cfg.Batch = BatchLimits{Every: 150 * time.Millisecond, Rows: 300}
 	if err := cfg.Environment(func(string) string { return "" }); err != nil {

@@ -1,0 +1,90 @@
+package land
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tributary-io/tributary/lake"
+	"github.com/tributary-io/tributary/schemas"
+	"github.com/tributary-io/tributary/serde"
+)
+
+// TestManyStreamsStaySmall lands two hundred streams in a process of its own, with rows in all of them, and looks at its memory.
+func TestManyStreamsStaySmall(t *testing.T) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("SKIPPED, NOT TESTED: this system doesn't tell the memory of a process")
+	}
+	const streams, each = 200, 500
+	w := newWorld(t, nil, "")
+	var topics []string
+	for i := range streams {
+		topics = append(topics, fmt.Sprintf("ods.many.t%03d", i))
+	}
+	child := w.child(t, strings.Join(topics, ","), "many")
+	reg, err := serde.NewRegistry(w.cfg.Registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reg.Close()
+	var id int
+	eventually(t, "the last subject", func() bool {
+		id, err = reg.Lookup(t.Context(), serde.Subject(topics[streams-1], false), small)
+		return err == nil
+	})
+	note := strings.Repeat("x", 200)
+	for n := range int64(each) {
+		value := appendLong(serde.AppendFrame(nil, int32(id)), n)
+		value = appendBytes(append(value, 2), []byte(note)) // the second branch of the union
+		for _, topic := range topics {
+			w.client.Produce(t.Context(), &kgo.Record{Topic: topic, Partition: int32(n % 2), Value: value}, nil)
+		}
+	}
+	if err := w.client.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range streams {
+		s, err := Of(schemas.Stream{Topic: topics[i], Schema: small})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "landed "+s.Topic, func() bool {
+			_, progress, err := lake.ReadProgress(t.Context(), w.cfg.TablePlace(&s))
+			var next int64
+			for _, p := range progress {
+				next += p.Next
+			}
+			return err == nil && next == each
+		})
+	}
+	peak := peakMemory(t, child.Process.Pid)
+	t.Logf("peak resident memory with %d streams: %d MB", streams, peak>>20)
+	if peak > 512<<20 {
+		t.Errorf("the process took %d MB, more than 512", peak>>20)
+	}
+}
+
+// peakMemory is the largest resident memory that a process had, in bytes.
+func peakMemory(t *testing.T, pid int) int64 {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kb, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kb << 10
+		}
+	}
+	t.Fatal("no VmHWM")
+	return 0
+}
