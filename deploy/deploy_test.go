@@ -39,7 +39,7 @@ func TestComposeHasTheWholeCluster(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := slices.Sorted(slices.Values(slices.Concat(brokers, engines, []string{"registry", "s3", "prometheus", "emit"})))
+	want := slices.Sorted(slices.Values(slices.Concat(brokers, engines, []string{"registry", "s3", "prometheus", "grafana", "emit"})))
 	if !slices.Equal(names, want) {
 		t.Errorf("services %v, want %v", names, want)
 	}
