@@ -120,7 +120,22 @@ func (r *engineRun) follow(ctx context.Context, before measure.Snapshot, ended c
 		return nil
 	}
 	r.result.Add(r.from, to, n)
+	r.result["commit_share"] = r.inCommits() / to.At.Sub(r.created).Seconds()
 	return nil
+}
+
+// inCommits is how many seconds the workers stood still for commits.
+func (r *engineRun) inCommits() float64 {
+	families, err := r.engine.Registry().Gather()
+	if err != nil {
+		return 0
+	}
+	for _, f := range families {
+		if f.GetName() == "tributary_commit_duration_seconds" {
+			return f.GetMetric()[0].GetHistogram().GetSampleSum()
+		}
+	}
+	return 0
 }
 
 // awaitRunning waits until all tasks run, and notes how long that took.
