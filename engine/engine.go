@@ -124,7 +124,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	err := e.run(ctx)
 	if err != nil {
 		e.states.set(Failed)
-		return fmt.Errorf("application %s: %w", e.plan.ApplicationID, err)
+		return fmt.Errorf("application %s: %w", e.plan.ApplicationID, explainAccess(e.plan, e.cfg.guarantee, err))
 	}
 	e.states.set(Stopped)
 	return nil
@@ -251,7 +251,7 @@ func (e *Engine) taskDir(id task.ID) string { return filepath.Join(e.appDir(), t
 
 // group is the consumer group; deadGroup remembers, in the transactions themselves, up to where lake tasks' dead letters are written.
 func (e *Engine) group() string     { return e.plan.ApplicationID }
-func (e *Engine) deadGroup() string { return e.plan.ApplicationID + ".dead-letters" }
+func (e *Engine) deadGroup() string { return deadGroupOf(e.plan.ApplicationID) }
 
 // closers are called in reverse order.
 type closers struct{ all []func() error }
