@@ -1,0 +1,285 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tributary-io/tributary/engine/internal/identity"
+	"github.com/tributary-io/tributary/engine/internal/topics"
+	"github.com/tributary-io/tributary/internal/plan"
+	"github.com/tributary-io/tributary/topology"
+)
+
+// LakeReset says what becomes of the lake tables of an application that is reset.
+type LakeReset int
+
+// The choices. There is none that empties tables: that is a decision about data which others may read.
+const (
+	// RefuseLake refuses to reset an application that lands in tables, and names them.
+	RefuseLake LakeReset = iota
+	// KeepLake leaves the tables as they are, with the progress in them. What is landed straight from the user's topics goes on behind what
+	// the table has. What comes through an internal topic is landed again, as new rows, since the topic is made anew.
+	KeepLake
+)
+
+// ResetOptions say what is to be reset, and where.
+type ResetOptions struct {
+	// Client reaches the cluster: seed brokers, TLS, SASL.
+	Client []kgo.Opt
+	// StateDir is the directory that the instance on this machine was given; empty for none. Those on other machines have to be reset there.
+	StateDir string
+	Lake     LakeReset
+	// Execute does it. Without, everything is only looked at.
+	Execute bool
+}
+
+// ResetReport says what a reset does, or has done.
+type ResetReport struct {
+	Application string
+	Offsets     map[string]int // groups that are deleted, with the number of partitions that have committed offsets
+	Topics      []string       // internal topics that are deleted, sorted
+	State       []string       // files and directories that are removed
+	Tables      []string       // lake tables that stay as they are, and what that means
+	Done        bool
+}
+
+// ResetRefusedError says why an application may not be reset. Nothing was changed.
+type ResetRefusedError struct {
+	Application string
+	Reasons     []string
+}
+
+func (e *ResetRefusedError) Error() string {
+	return "application " + e.Application + " can't be reset:\n  " + strings.Join(e.Reasons, "\n  ")
+}
+
+// ResetApplication lets an application begin anew: it deletes its internal topics, its groups with the committed offsets, and the local state in
+// StateDir. Sources then start where StartFrom, or they themselves, say. Output topics stay as they are. It refuses (*ResetRefusedError)
+// while the group has members or the state directory is in use, and, unless told what becomes of them, if the application lands in tables.
+// Without Execute it changes nothing. One that was interrupted is simply done again. No instance may be started meanwhile.
+func ResetApplication(ctx context.Context, p *topology.Plan, opts ResetOptions) (*ResetReport, error) {
+	client, err := kgo.NewClient(opts.Client...)
+	if err != nil {
+		return nil, fmt.Errorf("reset: client: %w", err)
+	}
+	defer client.Close()
+	r := &resetter{p: p.Internal(), opts: opts, client: client, admin: kadm.NewClient(client), report: &ResetReport{Application: p.ApplicationID()}}
+	r.groups = []string{r.p.ApplicationID, r.p.ApplicationID + ".dead-letters"}
+	if err := errors.Join(r.look(ctx), r.release(opts.Execute)); err != nil {
+		return nil, fmt.Errorf("reset: %w", err)
+	}
+	if len(r.reasons) > 0 {
+		return r.report, errors.Join(&ResetRefusedError{Application: r.p.ApplicationID, Reasons: r.reasons}, r.release(false))
+	}
+	if !opts.Execute {
+		return r.report, nil
+	}
+	if err := errors.Join(r.execute(ctx), r.release(false)); err != nil {
+		return r.report, fmt.Errorf("reset: %w; do it again", err)
+	}
+	r.report.Done = true
+	return r.report, nil
+}
+
+type resetter struct {
+	p       *plan.Plan
+	opts    ResetOptions
+	client  *kgo.Client
+	admin   *kadm.Client
+	groups  []string
+	lock    *identity.Identity // of the state directory
+	report  *ResetReport
+	reasons []string
+}
+
+func (r *resetter) refuse(format string, args ...any) {
+	r.reasons = append(r.reasons, fmt.Sprintf(format, args...))
+}
+
+// release lets go of the state directory, unless it is still needed.
+func (r *resetter) release(needed bool) error {
+	if needed || r.lock == nil {
+		return nil
+	}
+	lock := r.lock
+	r.lock = nil
+	return lock.Close()
+}
+
+// look finds out what there is to do, and what speaks against it.
+func (r *resetter) look(ctx context.Context) error {
+	if err := r.lookAtGroups(ctx); err != nil {
+		return err
+	}
+	found, err := topics.Describe(ctx, r.client, slices.Sorted(maps.Keys(r.p.InternalTopics))...)
+	if err != nil {
+		return err
+	}
+	r.report.Topics = slices.Sorted(maps.Keys(found))
+	r.lookAtTables()
+	return r.lookAtState()
+}
+
+func (r *resetter) lookAtGroups(ctx context.Context) error {
+	described, err := r.admin.DescribeGroups(ctx, r.groups...)
+	if err != nil {
+		return fmt.Errorf("describe groups: %w", err)
+	}
+	r.report.Offsets = map[string]int{}
+	for _, name := range r.groups {
+		g := described[name]
+		if errors.Is(g.Err, kerr.GroupIDNotFound) {
+			continue
+		}
+		if g.Err != nil {
+			return fmt.Errorf("describe group %s: %w", name, g.Err)
+		}
+		for _, m := range g.Members {
+			r.refuse("group %s has member %s at %s: stop all instances (one that was killed, or that stays in the group, is a member until its session ends)", name, m.MemberID, m.ClientHost)
+		}
+		offsets, err := r.admin.FetchOffsets(ctx, name)
+		if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+			return fmt.Errorf("read offsets of group %s: %w", name, err)
+		}
+		n := 0
+		offsets.Each(func(kadm.OffsetResponse) { n++ })
+		if n > 0 {
+			r.report.Offsets[name] = n
+		}
+	}
+	return nil
+}
+
+func (r *resetter) lookAtTables() {
+	for _, sub := range r.p.Subtopologies {
+		anew := slices.DeleteFunc(slices.Clone(sub.SourceTopics), func(t string) bool { return r.p.InternalTopics[t] == nil })
+		for _, n := range sub.Nodes {
+			if n.Lake == nil {
+				continue
+			}
+			what := "goes on behind what it has landed"
+			if len(anew) > 0 {
+				what = fmt.Sprintf("keeps its rows, and gets those that come through %s once more", strings.Join(anew, ", "))
+			}
+			if r.opts.Lake != KeepLake {
+				r.refuse("table %s (sink %s) has rows and progress of the application: say that tables are kept (it then %s), and drop the table if it is to begin anew, too", n.Lake.Sink, n.Lake.Name, what)
+				continue
+			}
+			r.report.Tables = append(r.report.Tables, fmt.Sprintf("%s (sink %s): %s", n.Lake.Sink, n.Lake.Name, what))
+		}
+	}
+}
+
+// lookAtState takes the state directory, so that no instance uses it.
+func (r *resetter) lookAtState() error {
+	if r.opts.StateDir == "" {
+		return nil
+	}
+	dir := filepath.Join(r.opts.StateDir, r.p.ApplicationID)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	lock, err := identity.Open(dir)
+	if err != nil {
+		r.refuse("%v", err)
+		return nil
+	}
+	r.lock = lock
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("local state: %w", err)
+	}
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), "instance.") { // who the instance is, and the lock
+			r.report.State = append(r.report.State, filepath.Join(dir, entry.Name()))
+		}
+	}
+	return nil
+}
+
+// execute does it. The local state goes last: as long as it is there, an instance that finds its changelogs gone refuses to start.
+func (r *resetter) execute(ctx context.Context) error {
+	if err := r.deleteTopics(ctx); err != nil {
+		return err
+	}
+	deleted, err := r.admin.DeleteGroups(ctx, r.groups...)
+	if err != nil {
+		return fmt.Errorf("delete groups: %w", err)
+	}
+	for name, d := range deleted {
+		if d.Err != nil && !errors.Is(d.Err, kerr.GroupIDNotFound) {
+			return fmt.Errorf("delete group %s: %w", name, d.Err)
+		}
+	}
+	for _, path := range r.report.State {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("local state: %w", err)
+		}
+	}
+	return nil
+}
+
+// deleteTopics deletes the internal topics and waits until they are gone: brokers do it in the background, and an instance that starts
+// before would find them still there.
+func (r *resetter) deleteTopics(ctx context.Context) error {
+	if len(r.report.Topics) == 0 {
+		return nil
+	}
+	deleted, err := r.admin.DeleteTopics(ctx, r.report.Topics...)
+	if err != nil {
+		return fmt.Errorf("delete internal topics: %w", err)
+	}
+	for name, d := range deleted {
+		if d.Err != nil && !errors.Is(d.Err, kerr.UnknownTopicOrPartition) {
+			return fmt.Errorf("delete internal topic %s: %w", name, d.Err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		left, err := topics.Describe(ctx, r.client, r.report.Topics...)
+		if err == nil && len(left) == 0 {
+			return nil
+		}
+		if ended := sleep(ctx, 100*time.Millisecond); ended != nil {
+			return errors.Join(fmt.Errorf("internal topics are not gone yet: %v", slices.Sorted(maps.Keys(left))), err)
+		}
+	}
+}
+
+// String is the report for people.
+func (r *ResetReport) String() string {
+	var b strings.Builder
+	list := func(what string, items []string) {
+		for _, item := range items {
+			fmt.Fprintf(&b, "  %s %s\n", what, item)
+		}
+	}
+	if r.Done {
+		fmt.Fprintf(&b, "Application %s is reset:\n", r.Application)
+	} else {
+		fmt.Fprintf(&b, "Resetting application %s means:\n", r.Application)
+	}
+	for _, group := range slices.Sorted(maps.Keys(r.Offsets)) {
+		fmt.Fprintf(&b, "  delete group %s with the offsets of %d partitions\n", group, r.Offsets[group])
+	}
+	list("delete topic", r.Topics)
+	list("remove", r.State)
+	list("keep table", r.Tables)
+	if len(r.Offsets)+len(r.Topics)+len(r.State)+len(r.Tables) == 0 {
+		b.WriteString("  nothing is there to reset\n")
+	}
+	return b.String()
+}
