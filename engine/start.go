@@ -32,10 +32,10 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 	if err := e.makeClients(ctx, started); err != nil {
 		return err
 	}
+	started.add(func() error { e.producer.Close(); return nil }) // also of one that could not be set up
 	if err := e.producer.Reset(ctx); err != nil {
 		return err
 	}
-	started.add(func() error { e.producer.Close(); return nil })
 	e.purgedAt = e.cfg.clock()
 	if e.catalog, err = e.readCatalog(ctx); err != nil {
 		return err
