@@ -37,7 +37,9 @@ func runChild() int {
 		streams = append(streams, stream)
 	}
 	cfg := Config{Brokers: strings.Split(p[0], ","), Registry: p[1], Lake: p[2], State: p[3], Streams: streams, Log: slog.Default()}
-	cfg.Engine = []engine.Option{engine.SessionTimeout(1200 * time.Millisecond), engine.RebalanceTimeout(2 * time.Second)}
+	if len(streams) == 1 { // that one is killed: its tasks have to move soon
+		cfg.Engine = []engine.Option{engine.SessionTimeout(1200 * time.Millisecond), engine.RebalanceTimeout(2 * time.Second)}
+	}
 	cfg.Batch = BatchLimits{Every: 150 * time.Millisecond, Rows: 300}
 	if err := cfg.Environment(func(string) string { return "" }); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -20,6 +20,9 @@ func TestManyStreamsStaySmall(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("SKIPPED, NOT TESTED: this system doesn't tell the memory of a process")
 	}
+	if raceEnabled {
+		t.Skip("SKIPPED, NOT TESTED: the race detector takes memory of its own")
+	}
 	const streams, each = 200, 500
 	w := newWorld(t, nil, "")
 	var topics []string

@@ -1,0 +1,5 @@
+//go:build !race
+
+package land
+
+const raceEnabled = false
