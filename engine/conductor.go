@@ -41,6 +41,13 @@ func (m *mailbox) take() []any {
 	return mails
 }
 
+// putBack puts mails that were taken, but not dealt with, in front again.
+func (m *mailbox) putBack(mails []any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mails = append(mails, m.mails...)
+}
+
 // The conductor's mails, besides opened and lander.Result.
 type (
 	// rebalanced: there is a new assignment, or everything was lost; see membership.
@@ -81,8 +88,10 @@ func (e *Engine) conduct(ctx context.Context) error {
 			}
 			e.purge()
 		case <-e.mail.ready:
-			for _, mail := range e.mail.take() {
+			mails := e.mail.take()
+			for i, mail := range mails {
 				if err := e.handle(mail); err != nil {
+					e.mail.putBack(mails[i+1:]) // runners that are open now must be closed, too
 					return err
 				}
 			}

@@ -232,10 +232,13 @@ func (e *Engine) closeTasks(cause error) error {
 	}
 	e.endLife()
 	e.openers.Wait()
-	for _, mail := range e.mail.take() { // runners whose openers ended last
-		if o, ok := mail.(opened); ok {
-			o.r.opening = false
-			errs = append(errs, o.r.close())
+	for _, mail := range e.mail.take() {
+		switch m := mail.(type) {
+		case opened: // its opener ended last
+			m.r.opening = false
+			errs = append(errs, m.r.close())
+		case hold:
+			close(m.done)
 		}
 	}
 	for _, l := range e.landers {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tributary-io/tributary/internal/embedded"
+	"github.com/tributary-io/tributary/internal/kafkaflags"
 	"github.com/tributary-io/tributary/internal/land"
 	"github.com/tributary-io/tributary/schemas"
 )
@@ -25,6 +26,7 @@ type landFlags struct {
 	config, declarations, schema, table string
 	partitions                          int32
 	over                                land.Config
+	security                            kafkaflags.Flags
 }
 
 func (f *landFlags) add(flags *pflag.FlagSet) {
@@ -37,6 +39,7 @@ func (f *landFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.over.Registry, "registry", "", "URL of a Confluent-compatible schema registry (ODS_SINK_REGISTRY)")
 	flags.StringVar(&f.over.Lake, "lake", "", "where the tables go: a folder or the URL of a store (ODS_SINK_LAKE)")
 	flags.StringVar(&f.over.Group, "group", "", "consumer group, default "+land.DefaultGroup+" (ODS_SINK_GROUP)")
+	f.security.Add(flags)
 }
 
 // resolve puts together what flags, file, environment and argument say.
@@ -59,6 +62,9 @@ func (f *landFlags) resolve(ctx context.Context, args []string) (cfg land.Config
 	}
 	cfg.Log = slog.Default()
 	if err := cfg.Environment(os.Getenv); err != nil {
+		return cfg, err
+	}
+	if cfg.Client, err = securityOptions(&f.security, cfg.Brokers); err != nil {
 		return cfg, err
 	}
 	if f.declarations != "" {
