@@ -53,7 +53,6 @@ func (e *Engine) commitNow() error {
 	if err := e.broken.Swap(nil); err != nil {
 		return e.recover(&commitWork{}, txn.Aborted, *err)
 	}
-	e.cutLake()
 	began := e.cfg.clock()
 	w, err := e.seal()
 	if errors.As(err, new(*producerError)) {
@@ -62,7 +61,11 @@ func (e *Engine) commitNow() error {
 	if err != nil {
 		return err
 	}
-	return e.finish(m, w, began)
+	if err := e.finish(m, w, began); err != nil {
+		return err
+	}
+	e.cutLake() // last: dead letters are committed before the table moves past them
+	return nil
 }
 
 // finish commits what was sealed and lets it into the stores.

@@ -209,11 +209,15 @@ func (e *Engine) cutLake() {
 }
 
 // cut closes a table's batch at the positions of its tasks. The gate must be closed. Partitions of which nothing was processed since the
-// last cut are left as they are: markers alone are no reason for a commit.
+// last cut are left as they are: markers alone are no reason for a commit. While dead letters of its tasks are in an open transaction
+// nothing is cut: were the process to die, the table would be past them, and they would be lost.
 func (e *Engine) cut(l *lander.Lander) bool {
 	positions := map[sink.Partition]int64{}
 	feeders := e.feeders(l)
 	for _, r := range feeders {
+		if r.deadSent.Load() {
+			return false
+		}
 		if r.task.Processed() == r.lake.counted && l.OpenBytes() == 0 {
 			continue
 		}
@@ -301,17 +305,34 @@ func (e *Engine) awaitLanders(ctx context.Context, ls []*lander.Lander) error {
 	return nil
 }
 
-// landAll cuts and lands everything of the tables, within the context.
+// errDeadLettersOpen says that rows can't land since the dead letters beside them could not be committed.
+var errDeadLettersOpen = errors.New("dead letters of the same records are not committed")
+
+// landAll commits, then cuts and lands everything of the tables, within the context.
 func (e *Engine) landAll(ctx context.Context, ls []*lander.Lander) error {
 	if err := e.awaitLanders(ctx, ls); err != nil {
 		return err
 	}
+	if err := e.commitAndCut(ls); err != nil {
+		return err
+	}
+	return e.awaitLanders(ctx, ls)
+}
+
+// commitAndCut does both with nothing processed in between.
+func (e *Engine) commitAndCut(ls []*lander.Lander) error {
 	e.gate.close()
+	defer e.gate.open()
+	if err := e.commitNow(); err != nil {
+		return err
+	}
 	for _, l := range ls {
 		e.cut(l)
+		if slices.ContainsFunc(e.feeders(l), func(r *runner) bool { return r.deadSent.Load() }) {
+			return errDeadLettersOpen
+		}
 	}
-	e.gate.open()
-	return e.awaitLanders(ctx, ls)
+	return nil
 }
 
 // landRevoked lands what the runners that are given up have in open batches. What can't be landed in time is dropped, with the rest of its
