@@ -5,6 +5,7 @@ import (
 
 	"github.com/tributary-io/tributary/lake/columns"
 	"github.com/tributary-io/tributary/lake/delta"
+	"github.com/tributary-io/tributary/lake/rows"
 	"github.com/tributary-io/tributary/lake/sink"
 )
 
@@ -30,12 +31,12 @@ func (b *batch) Append(key, value any, meta *sink.Meta) error {
 	if b.encoded {
 		return errors.New("a batch that was given to Commit takes no more rows")
 	}
-	if b.at == 0 && b.w.sink.layout.runAt >= 0 {
+	if b.at == 0 && b.w.sink.layout.HasRun() {
 		b.at = b.w.env.Now().UnixMicro()
 	}
-	err := b.w.sink.layout.append(b.b, b.w.sink.opts.tombstones, b.at, key, value, meta)
+	err := b.w.sink.layout.append(b.b, b.at, key, value, meta)
 	switch {
-	case err == errTombstone:
+	case err == rows.ErrTombstone:
 		b.tombstones++
 		return nil
 	case err != nil:

@@ -138,7 +138,7 @@ func (b *batch) split() ([]filePart, error) {
 	}
 	inFile := &columns.Schema{}
 	for _, i := range l.rest {
-		inFile.Fields = append(inFile.Fields, l.schema.Fields[i])
+		inFile.Fields = append(inFile.Fields, l.Schema.Fields[i])
 	}
 	var out []filePart
 	for _, key := range order {

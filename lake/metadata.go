@@ -16,10 +16,10 @@ const schemaVersionKey = "tributary.schemaVersion"
 
 // spec describes the table for the case that it has to be made.
 func (s *deltaSink) spec() delta.Spec {
-	spec := delta.Spec{Schema: deltaSchema(s.layout.schema.Fields), Name: s.opts.tableName, Description: s.description(),
+	spec := delta.Spec{Schema: deltaSchema(s.layout.Schema.Fields), Name: s.opts.tableName, Description: s.description(),
 		Configuration: maps.Clone(s.opts.properties)}
 	for _, i := range s.layout.partitions {
-		spec.PartitionColumns = append(spec.PartitionColumns, s.layout.schema.Fields[i].Name)
+		spec.PartitionColumns = append(spec.PartitionColumns, s.layout.Schema.Fields[i].Name)
 	}
 	if s.opts.schemaVersion > 0 {
 		if spec.Configuration == nil {
@@ -34,7 +34,7 @@ func (s *deltaSink) description() string {
 	if s.opts.comment != "" {
 		return s.opts.comment
 	}
-	return s.layout.doc
+	return s.layout.Doc
 }
 
 // publish brings the table's comments, tags and columns up to what the sink declares, in one commit of metadata alone, if

@@ -8,24 +8,18 @@ import (
 	"github.com/tributary-io/tributary/lake/columns/avrorows"
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/parquetfile"
+	"github.com/tributary-io/tributary/lake/rows"
 )
 
 // Option changes what Delta makes. Options that contradict one another are reported when the topology is built.
 type Option func(*options)
 
 type options struct {
-	keyName, valueName string
-	source             bool
-	runID              string // empty: no run columns
-	avroValue          *avrorows.Text
-	avroSource         SchemaSource
-	avroHints          *avrorows.Text
-	localAsUTC         bool
+	rows.Options
 	partitions         []string
 	tableName, comment string
 	properties         map[string]string
 	parquet            parquetfile.Options
-	tombstones         bool
 	schemaVersion      int64
 	progress           progressScheme
 	store              object.Store
@@ -49,21 +43,21 @@ var ErrUnknownSchema = avrorows.ErrUnknownSchema
 type Date = columns.Day
 
 // KeyColumn adds a column with the record's key, in front of the others. A key that is a struct becomes a nested column.
-func KeyColumn(name string) Option { return func(o *options) { o.keyName = name } }
+func KeyColumn(name string) Option { return func(o *options) { o.KeyName = name } }
 
 // ValueColumn names the column of values that are not structs; "value" without it.
-func ValueColumn(name string) Option { return func(o *options) { o.valueName = name } }
+func ValueColumn(name string) Option { return func(o *options) { o.ValueName = name } }
 
 // Names of the columns that SourceColumns adds.
 const (
-	SourcePartition = "_kafka_partition" // integer
-	SourceOffset    = "_kafka_offset"    // long
-	SourceTimestamp = "_kafka_timestamp" // timestamp: the record's in its topic, which is the append time where the topic says so
+	SourcePartition = rows.SourcePartition // integer
+	SourceOffset    = rows.SourceOffset    // long
+	SourceTimestamp = rows.SourceTimestamp // timestamp: the record's in its topic, which is the append time where the topic says so
 )
 
 // SourceColumns adds the columns _kafka_partition, _kafka_offset and _kafka_timestamp, which say what record of the source topic
 // a row comes from.
-func SourceColumns() Option { return func(o *options) { o.source = true } }
+func SourceColumns() Option { return func(o *options) { o.Source = true } }
 
 // AvroValue says that values, which must be []byte, hold Avro. They are decoded straight into columns, resolving the schema that
 // each was written with, which source gives, against the declared schema. Without a source values are bare Avro of the declared
@@ -71,19 +65,19 @@ func SourceColumns() Option { return func(o *options) { o.source = true } }
 // The declared schema also gives comments (doc) and tags (custom attributes). references are the schemas that it refers to.
 func AvroValue(schema string, source SchemaSource, references ...string) Option {
 	return func(o *options) {
-		o.avroValue, o.avroSource = &avrorows.Text{Schema: schema, References: references}, source
+		o.AvroValue, o.AvroSource = &avrorows.Text{Schema: schema, References: references}, source
 	}
 }
 
 // AvroSchema declares the columns of a struct value further than Go types can: comments (doc), tags (custom attributes), and
 // types where Go leaves a choice, such as decimal(p,s) for a big.Rat or date for a time.Time. Fields are found by column name.
 func AvroSchema(schema string, references ...string) Option {
-	return func(o *options) { o.avroHints = &avrorows.Text{Schema: schema, References: references} }
+	return func(o *options) { o.AvroHints = &avrorows.Text{Schema: schema, References: references} }
 }
 
 // LocalTimestampsAsUTC stores Avro's local timestamps as timestamps in UTC. Without it they become timestamp_ntz, which needs a
 // table feature that old readers lack.
-func LocalTimestampsAsUTC() Option { return func(o *options) { o.localAsUTC = true } }
+func LocalTimestampsAsUTC() Option { return func(o *options) { o.LocalAsUTC = true } }
 
 // PartitionBy makes partition columns of the named columns, beside those whose lake tags say "partition". A batch is split into
 // one file for each combination of their values, so they should have few. It counts when the table is made.
@@ -120,7 +114,7 @@ func Compression(codec string, level int) Option {
 
 // LandTombstones makes a row of a null value: its key and source columns, with nulls in all others. Without it null values move
 // the table's progress and leave no row.
-func LandTombstones() Option { return func(o *options) { o.tombstones = true } }
+func LandTombstones() Option { return func(o *options) { o.Tombstones = true } }
 
 // SchemaVersion numbers the declared schema, for instance by its version in a registry. An instance that has a lower number than
 // the table remembers never changes the table's columns, comments and tags: it is an old one in a rolling upgrade.

@@ -25,7 +25,7 @@ func groupRows(rec arrow.RecordBatch, l *layout) (groups map[string]*group, orde
 		key = key[:0]
 		for n, col := range l.partitions {
 			if values[n], err = partitionValue(rec.Column(col), i); err != nil {
-				return nil, nil, fmt.Errorf("partition column %s: %w", l.schema.Fields[col].Name, err)
+				return nil, nil, fmt.Errorf("partition column %s: %w", l.Schema.Fields[col].Name, err)
 			}
 			key = appendKey(key, values[n])
 		}
@@ -38,7 +38,7 @@ func groupRows(rec arrow.RecordBatch, l *layout) (groups map[string]*group, orde
 		if g == nil {
 			g = &group{values: map[string]*string{}}
 			for n, col := range l.partitions {
-				g.values[l.schema.Fields[col].Name] = values[n]
+				g.values[l.Schema.Fields[col].Name] = values[n]
 			}
 			groups[last] = g
 			order = append(order, last)

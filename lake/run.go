@@ -3,14 +3,14 @@ package lake
 import (
 	"errors"
 
-	"github.com/tributary-io/tributary/lake/columns"
+	"github.com/tributary-io/tributary/lake/rows"
 )
 
 // Names of the columns that RunColumns adds.
 const (
-	CreatedAt  = "_ods_created_at"  // timestamp: when the row was made, by the clock of the instance that landed it
-	ModifiedAt = "_ods_modified_at" // timestamp: when it was last changed; the same, since landed rows never change
-	RunID      = "_ods_run_id"      // string: what landed it
+	CreatedAt  = rows.CreatedAt  // timestamp: when the row was made, by the clock of the instance that landed it
+	ModifiedAt = rows.ModifiedAt // timestamp: when it was last changed; the same, since landed rows never change
+	RunID      = rows.RunID      // string: what landed it
 )
 
 // RunColumns adds the columns _ods_created_at, _ods_modified_at and _ods_run_id behind all others, as the platform's tables have
@@ -21,25 +21,6 @@ func RunColumns(runID string) Option {
 		if runID == "" {
 			o.errs = append(o.errs, errors.New("RunColumns: the run has no name"))
 		}
-		o.runID = runID
+		o.RunID = runID
 	}
-}
-
-func runFields() []columns.Field {
-	f := func(name string, k columns.Kind, comment string) columns.Field {
-		return columns.Field{Name: name, Type: columns.Type{Kind: k}, Comment: comment}
-	}
-	return []columns.Field{
-		f(CreatedAt, columns.Timestamp, "when the row was made in this table, UTC"),
-		f(ModifiedAt, columns.Timestamp, "when the row was last changed in this table, UTC"),
-		f(RunID, columns.String, "what landed the row"),
-	}
-}
-
-// fillRun appends the run's columns; at is the batch's time in microseconds.
-func (l *layout) fillRun(b *columns.Builder, at int64) {
-	c := b.Columns()[l.runAt:]
-	c[0].AppendInt64(at)
-	c[1].AppendInt64(at)
-	c[2].AppendString(l.runID)
 }

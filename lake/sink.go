@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/tributary-io/tributary/lake/rows"
 	"github.com/tributary-io/tributary/lake/sink"
 )
 
@@ -23,7 +24,7 @@ type deltaSink struct {
 // Columns are the fields of the stream's value type (see package columns/gorows for names, tags and types), or those of an Avro
 // schema given by AvroValue. Options add columns and say how the table is made.
 func Delta(place string, opts ...Option) sink.Sink {
-	s := &deltaSink{place: place, opts: options{valueName: "value"}}
+	s := &deltaSink{place: place, opts: options{Options: rows.Options{ValueName: "value"}}}
 	for _, o := range opts {
 		o(&s.opts)
 	}

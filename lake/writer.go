@@ -45,7 +45,7 @@ func openWriter(ctx context.Context, s *deltaSink, env sink.Env) (*writer, error
 	if env.Now == nil {
 		env.Now = time.Now
 	}
-	w := &writer{sink: s, env: env, log: env.Logger.With("sink", env.Name, "table", s.place), schema: deltaSchema(s.layout.schema.Fields)}
+	w := &writer{sink: s, env: env, log: env.Logger.With("sink", env.Name, "table", s.place), schema: deltaSchema(s.layout.Schema.Fields)}
 	store, err := s.openStore(ctx)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (w *writer) NewBatch() sink.Batch {
 	if b, ok := w.free.Get().(*columns.Builder); ok {
 		return &batch{w: w, b: b}
 	}
-	return &batch{w: w, b: columns.NewBuilder(w.sink.layout.schema)}
+	return &batch{w: w, b: columns.NewBuilder(w.sink.layout.Schema)}
 }
 
 // recycle keeps the memory of a finished batch.
@@ -229,7 +229,7 @@ func (w *writer) info(b *batch, moves []sink.Move) map[string]json.RawMessage {
 		// About how many different values each column has, by a sample; nulls and bounds are in the files' statistics.
 		Distinct map[string]int64 `json:"distinctEstimates,omitempty"`
 	}
-	s := source{Application: w.env.ApplicationID, Sink: w.env.Name, Run: w.sink.opts.runID, Distinct: b.distinct}
+	s := source{Application: w.env.ApplicationID, Sink: w.env.Name, Run: w.sink.opts.RunID, Distinct: b.distinct}
 	for _, m := range moves {
 		s.Sources = append(s.Sources, sourceMove{m.Partition.Topic, topicID(m.Partition.TopicID), m.Partition.Partition, m.From, m.To})
 	}
