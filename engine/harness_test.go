@@ -16,15 +16,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
+	"github.com/tributary-io/tributary/internal/child"
 	"github.com/tributary-io/tributary/internal/realkafka"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/topology"
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" {
-		os.Exit(runChild())
-	}
+	child.Main(map[string]child.Role{instanceRole: child.As(runInstance)})
 	code := m.Run()
 	if err := realkafka.StopShared(); err != nil {
 		fmt.Fprintln(os.Stderr, "stop Kafka:", err)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,76 +12,60 @@ import (
 	"time"
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
+	"github.com/tributary-io/tributary/internal/child"
 	"github.com/tributary-io/tributary/internal/realkafka"
 )
 
-// childVariable makes the test binary run an instance instead of tests: "<brokers>|<name>|<state directory>".
-const childVariable = "TRIBUTARY_ENGINE_TEST_CHILD"
+// instanceRole is what the test binary is as a child: an instance of the application counts.
+const instanceRole = "instance"
 
-// runChild is an instance in a process of its own, to be killed.
-func runChild() int {
-	args := strings.Split(os.Getenv(childVariable), "|")
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
+// instanceArgs are what an instance in a process of its own is told.
+type instanceArgs struct {
+	Brokers []string
+	App     string
+	State   string
+}
+
+// runInstance is an instance in a process of its own, to be killed.
+func runInstance(ctx context.Context, args instanceArgs) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	e, err := New(counts(args[1]), Brokers(strings.Split(args[0], ",")...), StateDir(args[2]), ReplicationFactor(1), Logger(log),
+	e, err := New(counts(args.App), Brokers(args.Brokers...), StateDir(args.State), ReplicationFactor(1), Logger(log),
 		SessionTimeout(6*time.Second), CommitInterval(50*time.Millisecond))
-	if err == nil {
-		err = e.Run(ctx)
-	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return err
 	}
-	return 0
+	return e.Run(ctx)
 }
 
-// child is an instance in a process of its own.
-type child struct {
-	t   *testing.T
-	cmd *exec.Cmd
-	log string
-}
-
-func (a *app) spawn(instance string) *child {
+func (a *app) spawn(instance string) *child.Process {
 	a.t.Helper()
-	log := filepath.Join(a.dir, instance+".log")
-	f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	p, err := child.Start(instanceRole, instanceArgs{a.c.Addrs, a.name, filepath.Join(a.dir, instance)}, filepath.Join(a.dir, instance+".log"))
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	defer f.Close()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s|%s|%s", childVariable, strings.Join(a.c.Addrs, ","), a.name, filepath.Join(a.dir, instance)))
-	cmd.Stderr, cmd.Stdout = f, f
-	if err := cmd.Start(); err != nil {
-		a.t.Fatal(err)
-	}
-	c := &child{a.t, cmd, log}
 	a.t.Cleanup(func() {
-		c.end(syscall.SIGKILL)
+		p.Kill()
 		if a.t.Failed() {
-			text, _ := os.ReadFile(log)
-			a.t.Logf("%s:\n%s", instance, text)
+			a.t.Logf("%s:\n%s", instance, p.Log())
 		}
 	})
-	return c
+	return p
 }
 
-// end signals the process and waits for its end.
-func (c *child) end(sig syscall.Signal) {
-	if c.cmd.ProcessState != nil {
-		return
+func says(p *child.Process, text string) bool { return strings.Contains(string(p.Log()), text) }
+
+func restart(t *testing.T, p *child.Process) { // a kill -9 first, if it runs
+	t.Helper()
+	if err := p.Restart(); err != nil {
+		t.Fatal(err)
 	}
-	c.signal(sig)
-	c.cmd.Wait()
 }
 
-func (c *child) signal(sig syscall.Signal) { c.cmd.Process.Signal(sig) }
-
-func (c *child) says(text string) bool {
-	log, _ := os.ReadFile(c.log)
-	return strings.Contains(string(log), text)
+func signal(t *testing.T, p *child.Process, sig syscall.Signal) {
+	t.Helper()
+	if err := p.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Three instances share the tasks of a stateful application on real Kafka. One is killed in the middle and started again, one is stopped
@@ -95,12 +77,12 @@ func TestKilledAndStoppedInstancesCountOnce(t *testing.T) {
 	a.create("in", 6)
 	a.create("out", 3)
 	out := a.read("out")
-	children := map[string]*child{}
+	children := map[string]*child.Process{}
 	for _, name := range []string{"a", "b", "c"} {
 		children[name] = a.spawn(name)
 	}
 	for _, ch := range children {
-		eventually(t, "every instance has tasks", func() bool { return ch.says("tasks assigned") })
+		eventually(t, "every instance has tasks", func() bool { return says(ch, "tasks assigned") })
 	}
 	const n, rounds = 3000, 20
 	produced := 0
@@ -113,21 +95,22 @@ func TestKilledAndStoppedInstancesCountOnce(t *testing.T) {
 		feed()
 		switch round {
 		case 4:
-			children["a"].end(syscall.SIGKILL)
+			children["a"].Kill()
 		case 5:
-			children["a"] = a.spawn("a")
+			restart(t, children["a"])
 		case 8:
-			children["b"].signal(syscall.SIGSTOP)
+			signal(t, children["b"], syscall.SIGSTOP)
 		case 12:
-			children["c"].end(syscall.SIGKILL)
-			children["c"] = a.spawn("c")
+			restart(t, children["c"])
 		case 16:
-			children["a"].end(syscall.SIGTERM)
+			if err := children["a"].Stop(time.Minute); err != nil {
+				t.Errorf("ended by SIGTERM: %v", err)
+			}
 		}
 	}
 	time.Sleep(7 * time.Second) // b's session is over: its tasks run elsewhere
 	feed()
-	children["b"].signal(syscall.SIGCONT)
+	signal(t, children["b"], syscall.SIGCONT)
 	feed()
 	eventually(t, fmt.Sprintf("all %d records counted", produced), func() bool { return total(out.lastCounts()) >= int64(produced) })
 	time.Sleep(300 * time.Millisecond) // for what shouldn't come

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	app "github.com/tributary-io/tributary/examples/orders"
+	"github.com/tributary-io/tributary/internal/child"
 	"github.com/tributary-io/tributary/internal/orders"
 	"github.com/tributary-io/tributary/internal/realkafka"
 	"github.com/tributary-io/tributary/internal/realregistry"
@@ -19,9 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(instanceVariable) != "" {
-		os.Exit(runInstance())
-	}
+	child.Main(map[string]child.Role{instanceRole: child.As(runInstance)})
 	realkafka.Main(m)
 }
 

@@ -4,81 +4,44 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	app "github.com/tributary-io/tributary/examples/orders"
+	"github.com/tributary-io/tributary/internal/child"
 	"github.com/tributary-io/tributary/internal/orders"
 	"github.com/tributary-io/tributary/internal/realkafka"
 	"github.com/tributary-io/tributary/lake"
 )
 
-// instanceVariable makes the test binary an instance of the application: it holds the folder for its state, the lake, the brokers and
-// the registry.
-const instanceVariable = "TRIBUTARY_TEST_INSTANCE"
+// instanceRole is what the test binary is as a child: an instance of the application.
+const instanceRole = "instance"
 
-func runInstance() int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	parts := strings.Split(os.Getenv(instanceVariable), "\n")
-	cfg := Config{Dir: parts[0], Lake: parts[1], Brokers: strings.Split(parts[2], ","), Registry: parts[3], Log: slog.Default()}
-	if err := Serve(ctx, cfg); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
+type instanceArgs struct {
+	State, Lake string
+	Brokers     []string
+	Registry    string
 }
 
-// instance is a child process.
-type instance struct {
-	env string
-	cmd *exec.Cmd
-	log string
+func runInstance(ctx context.Context, args instanceArgs) error {
+	return Serve(ctx, Config{Dir: args.State, Lake: args.Lake, Brokers: args.Brokers, Registry: args.Registry, Log: slog.Default()})
 }
 
-func startInstance(t *testing.T, dir, lakeDir string, c *Cluster, registry string) *instance {
+func startInstance(t *testing.T, dir, lakeDir string, c *Cluster, registry string) *child.Process {
 	t.Helper()
-	i := &instance{env: strings.Join([]string{dir, lakeDir, strings.Join(c.Brokers, ","), registry}, "\n"), log: dir + ".log"}
-	i.start(t)
-	t.Cleanup(func() {
-		i.kill()
-		if t.Failed() {
-			text, _ := os.ReadFile(i.log)
-			t.Logf("%s:\n%s", filepath.Base(i.log), tail(text, 4000))
-		}
-	})
-	return i
-}
-
-func tail(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
-
-func (i *instance) start(t *testing.T) {
-	t.Helper()
-	out, err := os.OpenFile(i.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	p, err := child.Start(instanceRole, instanceArgs{dir, lakeDir, c.Brokers, registry}, dir+".log")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer out.Close()
-	i.cmd = exec.Command(os.Args[0])
-	i.cmd.Env = append(os.Environ(), instanceVariable+"="+i.env)
-	i.cmd.Stdout, i.cmd.Stderr = out, out
-	if err := i.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// kill ends the process as kill -9 does.
-func (i *instance) kill() {
-	if i.cmd.Process != nil && i.cmd.ProcessState == nil {
-		_ = i.cmd.Process.Kill()
-		_ = i.cmd.Wait()
-	}
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			text := p.Log()
+			t.Logf("%s:\n%s", filepath.Base(dir), text[max(0, len(text)-4000):])
+		}
+	})
+	return p
 }
 
 // Three instances share the tasks; one is killed in the middle and started again, and another one is stopped for good. Every event counts
@@ -98,7 +61,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := c.registry.URL()
-	var all []*instance
+	var all []*child.Process
 	for n := range 3 {
 		all = append(all, startInstance(t, filepath.Join(t.TempDir(), fmt.Sprint("instance-", n)), cfg.lake(), c, registry))
 	}
@@ -107,11 +70,13 @@ func TestKilledInTheMiddle(t *testing.T) {
 		t.Fatal(err)
 	}
 	untilCommitted(ctx, t, c, 0.2)
-	all[0].kill()
+	all[0].Kill()
 	untilCommitted(ctx, t, c, 0.4)
-	all[0].start(t)
+	if err := all[0].Restart(); err != nil {
+		t.Fatal(err)
+	}
 	untilCommitted(ctx, t, c, 0.6)
-	all[1].kill()
+	all[1].Kill()
 	plan, err := cfg.Plan(c)
 	if err != nil {
 		t.Fatal(err)

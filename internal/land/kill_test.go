@@ -2,82 +2,68 @@ package land
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine"
+	"github.com/tributary-io/tributary/internal/child"
 	"github.com/tributary-io/tributary/internal/verify"
 	"github.com/tributary-io/tributary/schemas"
 )
 
-// childVariable makes the test binary an instance: it holds brokers, registry, lake, state and topics.
-const childVariable = "TRIBUTARY_TEST_LAND"
+// instanceRole is what the test binary is as a child: an instance of the program.
+const instanceRole = "instance"
 
-func runChild() int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	p := strings.Split(os.Getenv(childVariable), "\n")
+type instanceArgs struct {
+	Brokers               []string
+	Registry, Lake, State string
+	Topics                []string
+}
+
+func runInstance(ctx context.Context, args instanceArgs) error {
 	var streams []Stream
-	for topic := range strings.SplitSeq(p[4], ",") {
+	for _, topic := range args.Topics {
 		stream, err := Of(schemas.Stream{Topic: topic, Schema: small, Partitions: 2})
 		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
+			return err
 		}
 		streams = append(streams, stream)
 	}
-	cfg := Config{Brokers: strings.Split(p[0], ","), Registry: p[1], Lake: p[2], State: p[3], Streams: streams, Log: slog.Default()}
+	cfg := Config{Brokers: args.Brokers, Registry: args.Registry, Lake: args.Lake, State: args.State, Streams: streams, Log: slog.Default()}
 	if len(streams) == 1 { // that one is killed: its tasks have to move soon
 		cfg.Engine = []engine.Option{engine.SessionTimeout(1200 * time.Millisecond), engine.RebalanceTimeout(2 * time.Second)}
 	}
 	cfg.Batch = BatchLimits{Every: 150 * time.Millisecond, Rows: 300}
 	if err := cfg.Environment(func(string) string { return "" }); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return err
 	}
 	s, err := Open(ctx, cfg)
-	if err == nil {
-		err = s.Run(ctx)
-		s.Close()
-	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return err
 	}
-	return 0
+	defer s.Close()
+	return s.Run(ctx)
 }
 
-func (w *world) child(t *testing.T, topic, name string) *exec.Cmd {
+func (w *world) child(t *testing.T, name string, topics ...string) *child.Process {
 	t.Helper()
-	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), childVariable+"="+strings.Join([]string{strings.Join(w.cfg.Brokers, ","), w.cfg.Registry, w.cfg.Lake, filepath.Join(t.TempDir(), name), topic}, "\n"))
-	log, err := os.Create(filepath.Join(t.TempDir(), name+".log"))
+	dir := filepath.Join(t.TempDir(), name)
+	p, err := child.Start(instanceRole, instanceArgs{w.cfg.Brokers, w.cfg.Registry, w.cfg.Lake, dir, topics}, dir+".log")
 	if err != nil {
-		t.Fatal(err)
-	}
-	c.Stdout, c.Stderr = log, log
-	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		c.Process.Kill() // it may have ended
-		c.Wait()
-		log.Close()
-		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+		p.Kill()
+		if t.Failed() {
+			text := p.Log()
 			t.Logf("%s:\n%s", name, text[max(0, len(text)-3000):])
 		}
 	})
-	return c
+	return p
 }
 
 // TestKilledInstancesLandOnce kills an instance again and again while rows come, has another share the work, and ends both in good order.
@@ -106,25 +92,19 @@ func TestKilledInstancesLandOnce(t *testing.T) {
 		}
 		emitted <- w.client.Flush(t.Context())
 	}()
-	steady := w.child(t, s.Topic, "steady")
+	steady := w.child(t, "steady", s.Topic)
 	for range 3 {
-		victim := w.child(t, s.Topic, "victim")
+		victim := w.child(t, "victim", s.Topic)
 		time.Sleep(900 * time.Millisecond)
-		if err := victim.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		victim.Wait()
+		victim.Kill()
 	}
 	if err := <-emitted; err != nil {
 		t.Fatal(err)
 	}
-	last := w.child(t, s.Topic, "last")
+	last := w.child(t, "last", s.Topic)
 	eventually(t, "landed", func() bool { return len(w.rows(t, &s)) >= records-records/1000 })
-	for _, c := range []*exec.Cmd{steady, last} {
-		if err := c.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Wait(); err != nil {
+	for _, c := range []*child.Process{steady, last} {
+		if err := c.Stop(time.Minute); err != nil {
 			t.Errorf("ended by SIGTERM: %v", err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"go.uber.org/goleak"
 
+	"github.com/tributary-io/tributary/internal/child"
 	"github.com/tributary-io/tributary/internal/embedded"
 	"github.com/tributary-io/tributary/internal/realkafka"
 	"github.com/tributary-io/tributary/internal/verify"
@@ -28,9 +29,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" {
-		os.Exit(runChild())
-	}
+	child.Main(map[string]child.Role{instanceRole: child.As(runInstance)})
 	code := m.Run()
 	if err := realkafka.StopShared(); err != nil {
 		fmt.Fprintln(os.Stderr, "stop Kafka:", err)

@@ -29,7 +29,7 @@ func TestManyStreamsStaySmall(t *testing.T) {
 	for i := range streams {
 		topics = append(topics, fmt.Sprintf("ods.many.t%03d", i))
 	}
-	child := w.child(t, strings.Join(topics, ","), "many")
+	instance := w.child(t, "many", topics...)
 	reg, err := serde.NewRegistry(w.cfg.Registry)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestManyStreamsStaySmall(t *testing.T) {
 			return err == nil && next == each
 		})
 	}
-	peak := peakMemory(t, child.Process.Pid)
+	peak := peakMemory(t, instance.Pid())
 	t.Logf("peak resident memory with %d streams: %d MB", streams, peak>>20)
 	if peak > 512<<20 {
 		t.Errorf("the process took %d MB, more than 512", peak>>20)

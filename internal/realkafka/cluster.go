@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/tributary-io/tributary/internal/child"
 )
 
 const (
@@ -140,7 +142,7 @@ func (c *Cluster) up(i int) error {
 	defer log.Close()
 	cmd := exec.Command("java", slices.Concat(c.jvm, []string{
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=info", "-cp", c.lib + "/*", "kafka.Kafka", n.config()})...)
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, childAttributes()
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, child.Attributes()
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start node %d: %w", i, err)
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tributary-io/tributary/internal/child"
 )
 
 const (
@@ -95,7 +97,7 @@ func (s *Server) run(program, dist string) error {
 		"-Dapicurio.datasource.username=sa", "-Dapicurio.datasource.password=sa",
 		"-Dquarkus.log.level=WARN", "-Dapicurio.log.level=WARN", "-Dquarkus.otel.sdk.disabled=true",
 		"-jar", filepath.Join(dist, "quarkus-run.jar"))
-	s.process.Dir, s.process.Stdout, s.process.Stderr, s.process.SysProcAttr = s.dir, log, log, childAttributes()
+	s.process.Dir, s.process.Stdout, s.process.Stderr, s.process.SysProcAttr = s.dir, log, log, child.Attributes()
 	if err := s.process.Start(); err != nil {
 		return fmt.Errorf("start the registry: %w", err)
 	}

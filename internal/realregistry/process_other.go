@@ -1,8 +1,0 @@
-//go:build !linux
-
-package realregistry
-
-import "syscall"
-
-// childAttributes are the default where the kernel has no parent death signal.
-func childAttributes() *syscall.SysProcAttr { return nil }
