@@ -2,15 +2,48 @@ package assign
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
-// Assign spreads tasks over members, of which signatures gives the leader's own signature of each sub-topology. Tasks that no
-// member knows are in no list. The result has an entry for each member; its lists are sorted.
+// Problem is what Assign decides.
+type Problem struct {
+	Tasks   []TaskID
+	Members []Member
+	// Signatures gives the leader's own signature of each sub-topology.
+	Signatures map[int32]uint64
+	// Stateful names the sub-topologies whose tasks have state that other members can have copies of.
+	Stateful map[int32]bool
+	Options
+}
+
+// Options say how state is spread.
+type Options struct {
+	// Standbys is the number of copies of each stateful task's state that other members keep up to date.
+	Standbys int
+	// Warmups bounds the number of tasks at a time that members prepare to take over. With 0 nothing is prepared, and tasks move to
+	// members that have to restore them first.
+	Warmups int
+	// AcceptableLag is how many changelog records a member may be behind and still count as caught up.
+	AcceptableLag int64
+	// SpreadTags names tags, the most important first, in which the copies of a task and the task itself should differ (KIP-708).
+	SpreadTags []string
+}
+
+// Placement is what a member is to have.
+type Placement struct {
+	Active   []TaskID
+	Standbys []TaskID // copies to keep up to date
+	Warmups  []TaskID // copies that are to become active as soon as they are caught up
+}
+
+// Assign spreads tasks over members. Tasks that no member knows are in no list. The result has an entry for each member; its lists are
+// sorted.
 //
-// Cost: about n·log n for n tasks, plus the number of pairs of members and sub-topologies.
-func Assign(tasks []TaskID, signatures map[int32]uint64, members []Member) map[string][]TaskID {
-	a := newAssigner(tasks, signatures, members)
+// Cost: about n·log n for n tasks, plus the number of pairs of members and sub-topologies; with standbys plus the number of pairs of stateful
+// tasks and members.
+func Assign(p Problem) map[string]Placement {
+	a := newAssigner(p)
 	for _, sub := range a.subs {
 		a.setQuotas(sub)
 	}
@@ -20,81 +53,123 @@ func Assign(tasks []TaskID, signatures map[int32]uint64, members []Member) map[s
 	for _, sub := range a.subs {
 		a.place(sub)
 	}
-	out := make(map[string][]TaskID, len(a.members))
-	for _, m := range a.members {
-		Sort(m.tasks)
-		out[m.ID] = m.tasks
+	a.stayWarm()
+	for _, sub := range a.subs {
+		a.placeStandbys(sub)
 	}
-	return out
+	return a.result()
 }
 
 // assigner holds the working state of one call.
 type assigner struct {
+	Problem
 	members []*member // by id
 	subs    []*subtopology
 	byID    map[int32]*subtopology
+
+	warmupsLeft int
 }
 
 type member struct {
 	*Member
-	index  int
-	tasks  []TaskID
-	extras int // sub-topologies of which it has one task more than the least
-	held   int // tasks that it owns
+	index    int
+	extras   int // sub-topologies of which it has one task more than the least
+	held     int // tasks that it owns
+	active   int // tasks that it gets
+	standbys int // copies that it gets
 }
+
+// copyRank tells how good a member's copy of a task is.
+type copyRank uint8
+
+// The ranks, the best first.
+const (
+	runs     copyRank = iota // owns the task
+	caughtUp                 // keeps it up to date, within the acceptable lag
+	follows                  // keeps it up to date, but is behind
+	dormant                  // has it on disk, at an unknown place
+	nothing
+)
 
 // subtopology is one sub-topology's part in the working state. Slices that are indexed by member go over all members.
 type subtopology struct {
 	id       int32
-	open     map[int32]bool // partitions without a member yet
+	parts    []int32             // all partitions, sorted
+	open     map[int32]bool      // partitions without a member yet
+	target   map[int32]*member   // where tasks belong
+	active   map[int32]*member   // where they run until that place is caught up
+	warming  map[int32]*member   // who prepares to take over a task, or a copy
+	leaving  map[int32]*member   // whose copy that is, until then
+	standbys map[int32][]*member // who keeps copies
+	owner    map[int32]*member
 	eligible []*member
-	owned    [][]int32 // by member: partitions that it owns, sorted
-	quota    []int     // by member: tasks that it may still get
+	owned    [][]int32            // by member: partitions that it owns, sorted
+	ranks    []map[int32]copyRank // by member
+	sizes    map[int32]int64      // changelog records of a task, as far as its owner says
+	quota    []int                // by member: tasks that it may still get
 }
 
-func newAssigner(tasks []TaskID, signatures map[int32]uint64, members []Member) *assigner {
-	a := &assigner{byID: map[int32]*subtopology{}}
-	for i := range members {
-		a.members = append(a.members, &member{Member: &members[i], tasks: []TaskID{}})
+func newAssigner(p Problem) *assigner {
+	a := &assigner{Problem: p, warmupsLeft: max(0, p.Warmups), byID: map[int32]*subtopology{}}
+	for i := range p.Members {
+		a.members = append(a.members, &member{Member: &p.Members[i]})
 	}
 	slices.SortFunc(a.members, func(x, y *member) int { return cmp.Compare(x.ID, y.ID) })
 	for i, m := range a.members {
 		m.index = i
 	}
-	for _, t := range tasks {
+	for _, t := range p.Tasks {
 		s := a.byID[t.Subtopology]
 		if s == nil {
-			s = &subtopology{id: t.Subtopology, open: map[int32]bool{}, owned: make([][]int32, len(members)), quota: make([]int, len(members))}
+			s = newSubtopology(t.Subtopology, len(a.members))
 			a.byID[t.Subtopology] = s
 			a.subs = append(a.subs, s)
 		}
 		s.open[t.Partition] = true
+		s.parts = append(s.parts, t.Partition)
 	}
 	slices.SortFunc(a.subs, func(x, y *subtopology) int { return cmp.Compare(x.id, y.id) })
 	for _, s := range a.subs {
+		slices.Sort(s.parts)
 		for _, m := range a.members {
-			if sig, ok := m.Signatures[s.id]; ok && sig == signatures[s.id] {
+			if sig, ok := m.Signatures[s.id]; ok && sig == p.Signatures[s.id] {
 				s.eligible = append(s.eligible, m)
 			}
 		}
 	}
 	a.noteOwners()
+	a.noteCopies()
 	return a
+}
+
+func newSubtopology(id int32, members int) *subtopology {
+	s := &subtopology{
+		id: id, open: map[int32]bool{}, target: map[int32]*member{}, active: map[int32]*member{}, warming: map[int32]*member{},
+		leaving: map[int32]*member{}, standbys: map[int32][]*member{}, owner: map[int32]*member{}, owned: make([][]int32, members), ranks: make([]map[int32]copyRank, members),
+		sizes: map[int32]int64{}, quota: make([]int, members),
+	}
+	for i := range s.ranks {
+		s.ranks[i] = map[int32]copyRank{}
+	}
+	return s
 }
 
 // noteOwners writes down who owns what. Two owners of one task can't be (only one of them can commit): the first by id is
 // believed.
 func (a *assigner) noteOwners() {
-	taken := map[TaskID]bool{}
 	for _, m := range a.members {
 		for _, t := range m.Owned {
 			s := a.byID[t.Subtopology]
-			if s == nil || !s.open[t.Partition] || taken[t] || !slices.Contains(s.eligible, m) {
+			if s == nil || !s.open[t.Partition] || s.owner[t.Partition] != nil || !slices.Contains(s.eligible, m) {
 				continue
 			}
-			taken[t] = true
 			m.held++
+			s.owner[t.Partition] = m
+			s.ranks[m.index][t.Partition] = runs
 			s.owned[m.index] = append(s.owned[m.index], t.Partition)
+			if size, ok := m.Sizes[t]; ok {
+				s.sizes[t.Partition] = size
+			}
 		}
 	}
 	for _, s := range a.subs {
@@ -102,6 +177,48 @@ func (a *assigner) noteOwners() {
 			slices.Sort(parts)
 		}
 	}
+}
+
+// noteCopies writes down who has state of what without owning it.
+func (a *assigner) noteCopies() {
+	for _, m := range a.members {
+		followed := map[TaskID]bool{}
+		for _, t := range m.Follows {
+			followed[t] = true
+		}
+		for t, lag := range m.Lags {
+			s := a.byID[t.Subtopology]
+			if s == nil || !s.open[t.Partition] || s.owner[t.Partition] == m || !slices.Contains(s.eligible, m) {
+				continue
+			}
+			switch {
+			case !followed[t]:
+				s.ranks[m.index][t.Partition] = dormant
+			case lag <= a.AcceptableLag:
+				s.ranks[m.index][t.Partition] = caughtUp
+			default:
+				s.ranks[m.index][t.Partition] = follows
+			}
+		}
+	}
+}
+
+func (s *subtopology) rank(m *member, p int32) copyRank {
+	if r, ok := s.ranks[m.index][p]; ok {
+		return r
+	}
+	return nothing
+}
+
+// lag is how far a member's copy is behind, as far as that can be told.
+func (s *subtopology) lag(m *member, p int32) int64 {
+	switch s.rank(m, p) {
+	case runs:
+		return 0
+	case caughtUp, follows:
+		return m.Lags[TaskID{s.id, p}]
+	}
+	return math.MaxInt64
 }
 
 // setQuotas decides how many tasks of a sub-topology each member gets: the same for all, and one more for some where it doesn't
@@ -129,14 +246,41 @@ func (a *assigner) setQuotas(s *subtopology) {
 	}
 }
 
-// keepOwned leaves tasks with their owners as far as the quotas go.
+// keepOwned leaves tasks with their owners as far as the quotas go. An owner of too many gives those up that members with room have the best
+// copies of.
 func (a *assigner) keepOwned(s *subtopology) {
+	var roomy []*member
+	for _, m := range s.eligible {
+		if s.quota[m.index] > len(s.owned[m.index]) {
+			roomy = append(roomy, m)
+		}
+	}
+	elsewhere := map[int32]copyRank{}
+	for _, m := range roomy {
+		for p, r := range s.ranks[m.index] {
+			if best, ok := elsewhere[p]; !ok || r < best {
+				elsewhere[p] = r
+			}
+		}
+	}
 	for _, m := range s.eligible {
 		owned := s.owned[m.index]
-		for _, p := range owned[:min(len(owned), s.quota[m.index])] {
+		if len(owned) > s.quota[m.index] {
+			owned = slices.Clone(owned)
+			slices.SortStableFunc(owned, func(x, y int32) int { return -cmp.Compare(rankIn(elsewhere, x), rankIn(elsewhere, y)) })
+			owned = owned[:s.quota[m.index]]
+		}
+		for _, p := range owned {
 			s.give(p, m)
 		}
 	}
+}
+
+func rankIn(ranks map[int32]copyRank, p int32) copyRank {
+	if r, ok := ranks[p]; ok {
+		return r
+	}
+	return nothing
 }
 
 // place gives away what is left: first where state is, the most caught up first, then in order.
@@ -146,13 +290,11 @@ func (a *assigner) place(s *subtopology) {
 			s.give(c.partition, c.member)
 		}
 	}
-	rest := make([]int32, 0, len(s.open))
-	for p := range s.open {
-		rest = append(rest, p)
-	}
-	slices.Sort(rest)
 	i := 0
-	for _, p := range rest {
+	for _, p := range s.parts {
+		if !s.open[p] {
+			continue
+		}
 		for tried := 0; tried < len(s.eligible); tried++ {
 			m := s.eligible[i%len(s.eligible)]
 			i++
@@ -167,22 +309,28 @@ func (a *assigner) place(s *subtopology) {
 // stateCopy is a member's copy of a task's state.
 type stateCopy struct {
 	partition int32
+	rank      copyRank
 	lag       int64
 	member    *member
 }
 
-// copies lists the state copies of tasks without a member, least lag first.
+// copies lists the state copies of tasks without a member, the best first. Among those that are caught up the lag makes no difference: it
+// changes from one rebalance to the next.
 func (s *subtopology) copies() []stateCopy {
 	var all []stateCopy
 	for _, m := range s.eligible {
-		for t, lag := range m.Lags {
-			if t.Subtopology == s.id && s.open[t.Partition] {
-				all = append(all, stateCopy{t.Partition, lag, m})
+		for p, r := range s.ranks[m.index] {
+			if s.open[p] && r != runs {
+				c := stateCopy{p, r, 0, m}
+				if r == follows {
+					c.lag = s.lag(m, p)
+				}
+				all = append(all, c)
 			}
 		}
 	}
 	slices.SortFunc(all, func(x, y stateCopy) int {
-		return cmp.Or(cmp.Compare(x.lag, y.lag), cmp.Compare(x.partition, y.partition), cmp.Compare(x.member.index, y.member.index))
+		return cmp.Or(cmp.Compare(x.rank, y.rank), cmp.Compare(x.lag, y.lag), cmp.Compare(x.partition, y.partition), cmp.Compare(x.member.index, y.member.index))
 	})
 	return all
 }
@@ -190,31 +338,36 @@ func (s *subtopology) copies() []stateCopy {
 func (s *subtopology) give(p int32, m *member) {
 	delete(s.open, p)
 	s.quota[m.index]--
-	m.tasks = append(m.tasks, TaskID{s.id, p})
+	s.target[p], s.active[p] = m, m
+	m.active++
 }
 
-// HandOver turns a target into what members are given now: a task that another member still owns is held back until that member
-// has given it up and joined again. moving tells how many tasks are held back, so another rebalance has to follow.
-func HandOver(target map[string][]TaskID, members []Member) (now map[string][]TaskID, moving int) {
-	owner := map[TaskID]string{}
-	for _, m := range members {
-		for _, t := range m.Owned {
-			if first, ok := owner[t]; !ok || m.ID < first {
-				owner[t] = m.ID
+// result collects what each member gets.
+func (a *assigner) result() map[string]Placement {
+	placements := make([]Placement, len(a.members))
+	for i := range placements {
+		placements[i].Active = []TaskID{}
+	}
+	for _, s := range a.subs {
+		for _, p := range s.parts {
+			t := TaskID{s.id, p}
+			if m := s.active[p]; m != nil {
+				placements[m.index].Active = append(placements[m.index].Active, t)
+			}
+			w := s.warming[p]
+			if w != nil {
+				placements[w.index].Warmups = append(placements[w.index].Warmups, t)
+			}
+			for _, m := range s.standbys[p] {
+				if m != w {
+					placements[m.index].Standbys = append(placements[m.index].Standbys, t)
+				}
 			}
 		}
 	}
-	now = make(map[string][]TaskID, len(target))
-	for id, tasks := range target {
-		free := make([]TaskID, 0, len(tasks))
-		for _, t := range tasks {
-			if o, owned := owner[t]; owned && o != id {
-				moving++
-				continue
-			}
-			free = append(free, t)
-		}
-		now[id] = free
+	out := make(map[string]Placement, len(a.members))
+	for _, m := range a.members {
+		out[m.ID] = placements[m.index]
 	}
-	return now, moving
+	return out
 }

@@ -11,8 +11,9 @@ import (
 // The format's version that is written, and the oldest reader that understands it. A reader takes every version whose
 // minReader is at most its own version, and ignores what follows behind the fields that it knows.
 const (
-	formatVersion = 1
-	minReader     = 1
+	formatVersion  = 2
+	minReader      = 1
+	formatStandbys = 2 // the first version whose members keep standbys
 )
 
 // ErrFormat is wrapped by errors about bytes that are not in the format.
@@ -28,19 +29,22 @@ func AppendMember(dst []byte, m *Member) []byte {
 		dst = binary.BigEndian.AppendUint64(dst, m.Signatures[sub])
 	}
 	dst = appendTasks(dst, m.Owned)
-	dst = binary.AppendUvarint(dst, uint64(len(m.Lags)))
-	for _, t := range slices.SortedFunc(maps.Keys(m.Lags), TaskID.Compare) {
-		dst = appendTask(dst, t)
-		dst = binary.AppendUvarint(dst, uint64(max(0, m.Lags[t])))
-	}
+	dst = appendNumbers(dst, m.Lags)
 	dst = appendString(dst, m.Endpoint)
-	return binary.BigEndian.AppendUint32(dst, m.Nonce)
+	dst = binary.BigEndian.AppendUint32(dst, m.Nonce)
+	dst = appendTasks(dst, m.Follows)
+	dst = appendNumbers(dst, m.Sizes)
+	dst = binary.AppendUvarint(dst, uint64(len(m.Tags)))
+	for _, tag := range slices.Sorted(maps.Keys(m.Tags)) {
+		dst = appendString(appendString(dst, tag), m.Tags[tag])
+	}
+	return dst
 }
 
 // DecodeMember reads what AppendMember wrote.
 func DecodeMember(id string, data []byte) (Member, error) {
 	d := newDecoder(data)
-	m := Member{ID: id, TopologyHash: d.string()}
+	m := Member{ID: id, Format: d.version, TopologyHash: d.string()}
 	n := d.count(9)
 	m.Signatures = make(map[int32]uint64, n)
 	for range n {
@@ -48,14 +52,18 @@ func DecodeMember(id string, data []byte) (Member, error) {
 		m.Signatures[sub] = d.uint64()
 	}
 	m.Owned = d.tasks()
-	n = d.count(3)
-	m.Lags = make(map[TaskID]int64, n)
-	for range n {
-		t := d.task()
-		m.Lags[t] = int64(d.uvarint() &^ (1 << 63))
-	}
+	m.Lags = d.numbers()
 	m.Endpoint = d.string()
 	m.Nonce = d.uint32()
+	if d.version >= formatStandbys {
+		m.Follows, m.Sizes = d.tasks(), d.numbers()
+		n := d.count(2)
+		m.Tags = make(map[string]string, n)
+		for range n {
+			tag := d.string()
+			m.Tags[tag] = d.string()
+		}
+	}
 	if d.err != nil {
 		return Member{}, fmt.Errorf("metadata of member %q: %w", id, d.err)
 	}
@@ -67,20 +75,25 @@ type Assignment struct {
 	// TopologyHash is the member's hash as the leader saw it. After a static member's restart it may be another than the
 	// member's own: the broker hands out the old assignment without asking the leader.
 	TopologyHash string
-	Tasks        []TaskID
+	Placement
 }
 
 // AppendAssignment appends an assignment.
 func AppendAssignment(dst []byte, a *Assignment) []byte {
 	dst = append(dst, formatVersion, minReader)
 	dst = appendString(dst, a.TopologyHash)
-	return appendTasks(dst, a.Tasks)
+	dst = appendTasks(dst, a.Active)
+	return appendTasks(appendTasks(dst, a.Standbys), a.Warmups)
 }
 
 // DecodeAssignment reads what AppendAssignment wrote.
 func DecodeAssignment(data []byte) (Assignment, error) {
 	d := newDecoder(data)
-	a := Assignment{TopologyHash: d.string(), Tasks: d.tasks()}
+	a := Assignment{TopologyHash: d.string()}
+	a.Active = d.tasks()
+	if d.version >= formatStandbys {
+		a.Standbys, a.Warmups = d.tasks(), d.tasks()
+	}
 	if d.err != nil {
 		return Assignment{}, fmt.Errorf("assignment: %w", d.err)
 	}
@@ -104,10 +117,20 @@ func appendTasks(dst []byte, tasks []TaskID) []byte {
 	return dst
 }
 
+func appendNumbers(dst []byte, numbers map[TaskID]int64) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(numbers)))
+	for _, t := range slices.SortedFunc(maps.Keys(numbers), TaskID.Compare) {
+		dst = appendTask(dst, t)
+		dst = binary.AppendUvarint(dst, uint64(max(0, numbers[t])))
+	}
+	return dst
+}
+
 // decoder reads fields until the first error, which it keeps.
 type decoder struct {
-	data []byte
-	err  error
+	data    []byte
+	version byte // that was written
+	err     error
 }
 
 func newDecoder(data []byte) *decoder {
@@ -119,7 +142,7 @@ func newDecoder(data []byte) *decoder {
 	if data[1] > formatVersion {
 		d.fail(fmt.Sprintf("written in version %d for readers from version %d on, this one is %d: upgrade this instance", data[0], data[1], formatVersion))
 	}
-	d.data = data[2:]
+	d.version, d.data = data[0], data[2:]
 	return d
 }
 
@@ -177,6 +200,16 @@ func (d *decoder) string() string { return string(d.take(d.count(1))) }
 func (d *decoder) task() TaskID {
 	sub := d.int31()
 	return TaskID{sub, d.int31()}
+}
+
+func (d *decoder) numbers() map[TaskID]int64 {
+	n := d.count(3)
+	numbers := make(map[TaskID]int64, n)
+	for range n {
+		t := d.task()
+		numbers[t] = int64(d.uvarint() &^ (1 << 63))
+	}
+	return numbers
 }
 
 func (d *decoder) tasks() []TaskID {

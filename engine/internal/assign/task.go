@@ -47,10 +47,22 @@ type Member struct {
 	Signatures map[int32]uint64
 	// Owned are the tasks that the member runs now, and will run until it says otherwise.
 	Owned []TaskID
-	// Lags tells, for tasks of which the member has state without owning them, how many changelog records it is behind.
+	// Lags tells, for tasks of which the member has state without owning them, how many changelog records it is behind. Of those that
+	// aren't in Follows that is not known.
 	Lags map[TaskID]int64
 	// Endpoint is the host:port of the member's HTTP server, for interactive queries; may be empty.
 	Endpoint string
 	// Nonce changes whenever the member wants a rebalance even though nothing else changed: brokers compare the bytes.
 	Nonce uint32
+
+	// What follows is known of members of format version 2 and later.
+
+	// Follows are the tasks whose state the member keeps up to date without owning them.
+	Follows []TaskID
+	// Sizes tells, for owned tasks with state, how many changelog records somebody without it would have to read.
+	Sizes map[TaskID]int64
+	// Tags describe where the member runs: a zone, a rack.
+	Tags map[string]string
+	// Format is the version of the format that the member writes.
+	Format byte
 }
