@@ -22,7 +22,8 @@ type catalog struct {
 	tasks      map[task.ID]*taskSpec
 	ids        []assign.TaskID // of all tasks, sorted
 	signatures map[int32]uint64
-	sources    []string // topics that tasks read, for display
+	stateful   map[int32]bool // sub-topologies with state that has a changelog
+	sources    []string       // topics that tasks read, for display
 	resets     map[string]plan.OffsetReset
 	global     *taskSpec // nil without global tables
 
@@ -61,7 +62,7 @@ func (e *Engine) readCatalog(ctx context.Context) (*catalog, error) {
 		return nil, err
 	}
 	maps.Copy(users, internal)
-	c := &catalog{topics: users, tasks: map[task.ID]*taskSpec{}, signatures: map[int32]uint64{}, resets: map[string]plan.OffsetReset{}}
+	c := &catalog{topics: users, tasks: map[task.ID]*taskSpec{}, signatures: map[int32]uint64{}, stateful: map[int32]bool{}, resets: map[string]plan.OffsetReset{}}
 	c.deriveTasks(e.plan, matched)
 	return c, nil
 }
@@ -170,6 +171,11 @@ func (c *catalog) deriveTasks(p *plan.Plan, matched map[string][]string) {
 			c.ids = append(c.ids, assign.TaskID{Subtopology: int32(sub.ID), Partition: part})
 		}
 		c.signatures[int32(sub.ID)] = signature(p, sub)
+		for _, name := range sub.Stores {
+			if s := p.Stores[name]; s != nil && !s.Global && s.Changelog != "" {
+				c.stateful[int32(sub.ID)] = true
+			}
+		}
 	}
 	assign.Sort(c.ids)
 	c.sources = slices.Sorted(maps.Keys(sources))

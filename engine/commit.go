@@ -152,7 +152,10 @@ func (e *Engine) sealStores(r *runner, w *commitWork) error {
 	for i := range r.changelog {
 		r.changelog[i] = nil
 	}
+	written := int64(0)
+	defer func() { r.changelogSize.Add(written) }()
 	for rec := range gen.Changelog() {
+		written++
 		if r.changelog[rec.Store] == nil {
 			r.changelog[rec.Store] = new(txn.End)
 		}

@@ -87,6 +87,7 @@ func (e *Engine) conduct(ctx context.Context) error {
 				return err
 			}
 			e.purge()
+			e.tendStandbys()
 		case <-e.mail.ready:
 			mails := e.mail.take()
 			for i, mail := range mails {
@@ -147,7 +148,7 @@ func (e *Engine) rebalance() error {
 	if err := e.dropLost(); err != nil {
 		return err
 	}
-	target, assigned := e.members.target()
+	target, copies, assigned := e.members.given()
 	if !assigned {
 		return nil
 	}
@@ -159,7 +160,7 @@ func (e *Engine) rebalance() error {
 		}
 	}
 	if len(revoked) > 0 {
-		if err := e.giveUp(revoked); err != nil {
+		if err := e.giveUp(revoked, copies); err != nil {
 			return err
 		}
 	}
@@ -175,6 +176,9 @@ func (e *Engine) rebalance() error {
 		}
 		r := e.newRunner(spec, 0)
 		r.opening = true
+		if err := e.promote(r); err != nil {
+			return err
+		}
 		e.runners[id] = r
 		fresh = append(fresh, r)
 	}
@@ -184,12 +188,12 @@ func (e *Engine) rebalance() error {
 		e.log.Info("tasks assigned", "new", len(fresh), "given_up", len(revoked), "kept", len(e.runners)-len(fresh))
 	}
 	e.openAll(fresh)
-	return nil
+	return e.keepCopies(copies)
 }
 
 // giveUp commits and closes tasks, and lets others have them. They process nothing more before that: what they did after their last
-// commit would be in the next one, without its offsets.
-func (e *Engine) giveUp(ids []task.ID) error {
+// commit would be in the next one, without its offsets. Those of which a copy is to be kept keep their stores open.
+func (e *Engine) giveUp(ids []task.ID, copies map[task.ID]bool) error {
 	e.gate.close()
 	for _, r := range e.runnersOf(ids) {
 		r.leaving = true
@@ -201,7 +205,8 @@ func (e *Engine) giveUp(ids []task.ID) error {
 	if err := e.commitNow(); err != nil {
 		return err
 	}
-	if err := e.closeRunners(e.runnersOf(ids)); err != nil {
+	runners := e.runnersOf(ids)
+	if err := errors.Join(e.retire(runners), e.demote(runners, copies), closeStores(runners)); err != nil {
 		return err
 	}
 	e.members.release(ids)
@@ -223,6 +228,11 @@ func (e *Engine) runnersOf(ids []task.ID) []*runner {
 
 // closeRunners takes runners out of work and closes their stores. Those that are still being opened are closed when their opener is done.
 func (e *Engine) closeRunners(runners []*runner) error {
+	return errors.Join(e.retire(runners), closeStores(runners))
+}
+
+// retire takes runners out of work, and leaves their stores open.
+func (e *Engine) retire(runners []*runner) error {
 	var parts []fetch.Partition
 	for _, r := range runners {
 		parts = append(parts, r.partitions()...)
@@ -237,7 +247,7 @@ func (e *Engine) closeRunners(runners []*runner) error {
 	}
 	e.gate.open()
 	e.routes.remove(runners)
-	return errors.Join(append(errs, closeStores(runners))...)
+	return errors.Join(errs...)
 }
 
 // closeStores closes the stores of runners that are shut, all at once, since each takes a while. The workers need not wait for it.

@@ -60,9 +60,11 @@ type Engine struct {
 	mail          *mailbox
 	landers       map[string]*lander.Lander
 	global        *runner
+	follower      follower
 
-	openers   sync.WaitGroup
-	openSlots chan struct{}
+	openers      sync.WaitGroup
+	openSlots    chan struct{}
+	standbySlots chan struct{}
 
 	commitWanted atomic.Bool
 	pacer        *pacer
@@ -75,10 +77,12 @@ type Engine struct {
 
 	// Pictures for Stats.
 	shown            atomic.Pointer[[]*runner]
+	standbysShown    atomic.Pointer[[]*standby]
 	openLandersShown atomic.Pointer[map[string]*lander.Lander]
 
 	// The conductor's own.
 	runners  map[task.ID]*runner
+	standbys map[task.ID]*standby
 	losses   int // of membership, that were dealt with
 	held     bool
 	troubled bool
@@ -103,8 +107,8 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 	e := &Engine{
 		plan: p.Internal(), generated: p.GeneratedNames(), renderer: p.Renderer, cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),
 		states: lifecycle{listener: cfg.onState, clock: cfg.clock, since: cfg.clock()},
-		queue:  newRunQueue(), mail: newMailbox(), landers: map[string]*lander.Lander{}, runners: map[task.ID]*runner{},
-		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), purgedTo: map[task.TopicPartition]int64{},
+		queue:  newRunQueue(), mail: newMailbox(), landers: map[string]*lander.Lander{}, runners: map[task.ID]*runner{}, standbys: map[task.ID]*standby{},
+		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), standbySlots: make(chan struct{}, standbysAtOnce), purgedTo: map[task.TopicPartition]int64{},
 	}
 	e.pacer = newPacer(e.plan, cfg.maxSkew)
 	e.writeShare.Store(cfg.writeBuffer)
@@ -229,7 +233,7 @@ func (e *Engine) closeTasks(cause error) error {
 	} else if e.cfg.guarantee == ExactlyOnce {
 		errs = append(errs, e.producer.Abort(ctx)) // what came after the last commit
 	}
-	errs = append(errs, e.closeRunners(sortedRunners(e.runners)))
+	errs = append(errs, e.closeRunners(sortedRunners(e.runners)), e.closeStandbys())
 	if cause == nil && !e.cfg.stay {
 		if err := e.membership.Leave(ctx); err != nil {
 			e.log.Warn("the group was not left in order: others take over after the session timeout", "error", err)

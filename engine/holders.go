@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tributary-io/tributary/engine/internal/assign"
@@ -12,7 +13,8 @@ import (
 
 // picture is which member has which task, as the coordinator told it last.
 type picture struct {
-	holders map[task.ID]holder
+	holders  map[task.ID]holder
+	standbys map[task.ID][]holder
 }
 
 // holder is a member that has a task.
@@ -40,11 +42,11 @@ func (e *Engine) holders(ctx context.Context, maxAge time.Duration) (map[task.ID
 		return nil, fmt.Errorf("find out who has which task: %w", err)
 	}
 	if stable {
-		holders, err := holdersOf(members)
+		seen, err := pictureOf(members)
 		if err != nil {
 			return nil, err
 		}
-		q.picture = &picture{holders}
+		q.picture = seen
 	} else if q.picture == nil {
 		return nil, nil // nothing is known yet, so ask again soon
 	}
@@ -52,8 +54,19 @@ func (e *Engine) holders(ctx context.Context, maxAge time.Duration) (map[task.ID
 	return q.picture.holders, nil
 }
 
-func holdersOf(members []group.Described) (map[task.ID]holder, error) {
-	holders := map[task.ID]holder{}
+// standbyHolders are the members that keep a copy of a task, by the last picture.
+func (e *Engine) standbyHolders(id task.ID) []holder {
+	q := &e.queries
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.picture == nil {
+		return nil
+	}
+	return q.picture.standbys[id]
+}
+
+func pictureOf(members []group.Described) (*picture, error) {
+	seen := &picture{holders: map[task.ID]holder{}, standbys: map[task.ID][]holder{}}
 	for _, d := range members {
 		m, err := assign.DecodeMember(d.ID, d.Metadata)
 		if err != nil {
@@ -66,9 +79,13 @@ func holdersOf(members []group.Described) (map[task.ID]holder, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range a.Tasks {
-			holders[taskID(id)] = holder{d.ID, m.Endpoint}
+		h := holder{d.ID, m.Endpoint}
+		for _, id := range a.Active {
+			seen.holders[taskID(id)] = h
+		}
+		for _, id := range slices.Concat(a.Standbys, a.Warmups) {
+			seen.standbys[taskID(id)] = append(seen.standbys[taskID(id)], h)
 		}
 	}
-	return holders, nil
+	return seen, nil
 }

@@ -138,6 +138,7 @@ type ask struct {
 	limit            int
 	partition        int32 // -1: by key, or all
 	forwarded        bool
+	standby          bool // a copy will do
 	times            map[string]int64
 }
 
@@ -166,6 +167,13 @@ func (e *Engine) parseAsk(r *http.Request, route string, s *plan.Store) (*ask, e
 	}
 	if err := e.parseKeys(a); err != nil {
 		return nil, err
+	}
+	if text := a.query.Get("standby"); text != "" {
+		standby, err := strconv.ParseBool(text)
+		if err != nil {
+			return nil, bad("standby is true or false, not %q", text)
+		}
+		a.standby = standby
 	}
 	for _, name := range []string{"at", "since", "until"} {
 		if text := a.query.Get(name); text != "" {
@@ -230,6 +238,8 @@ type rowJSON struct {
 	Timestamp *int64          `json:"timestamp,omitempty"`
 	Start     *int64          `json:"start,omitempty"`
 	End       *int64          `json:"end,omitempty"`
+	// Behind says that the row was read from a standby that lacked so many changelog records then.
+	Behind *int64 `json:"behind,omitempty"`
 }
 
 // rowsJSON is an answer.
@@ -312,20 +322,35 @@ func partitionsOf(p placement, a *ask) ([]int32, error) {
 // collectPartition reads a partition here, or has it read where it is.
 func (e *Engine) collectPartition(ctx context.Context, p placement, a *ask, part int32, limit int) (*rowsJSON, error) {
 	var got portion
-	err := e.read(p, part, func(s state.Stores) error {
+	behind := notStandby
+	scan := func(s state.Stores) error {
 		got = storeRoutes[a.route].scan(s, a, limit)
 		return got.err
-	})
+	}
+	var err error
+	if a.standby {
+		behind, err = e.readAny(p, part, scan)
+	} else {
+		err = e.read(p, part, scan)
+	}
 	var absent *NotHereError
 	if errors.As(err, &absent) && absent.Reason == Elsewhere && !a.forwarded {
-		return e.forward(ctx, p, a, part, limit)
+		answer, err := e.forward(ctx, p, a, part, limit)
+		if err != nil && a.standby {
+			return e.forwardToStandby(ctx, p, a, part, limit, err)
+		}
+		return answer, err
 	}
 	if err != nil {
 		return nil, err
 	}
 	out := &rowsJSON{Store: a.store, Truncated: got.more}
 	for i := range got.rows {
-		out.Rows = append(out.Rows, e.render(a, part, &got.rows[i]))
+		row := e.render(a, part, &got.rows[i])
+		if behind != notStandby {
+			row.Behind = &behind
+		}
+		out.Rows = append(out.Rows, row)
 	}
 	return out, nil
 }

@@ -20,6 +20,8 @@ type members struct {
 	mu       sync.Mutex
 	claimed  map[task.ID]bool // what this instance holds or was given: nobody else may run it
 	assigned map[task.ID]bool // the last assignment; nil before the first, and after a loss
+	copies   map[task.ID]bool // the copies to keep, by whether they are warm-ups
+	probeAt  time.Time        // when this instance, which led, looks again whether tasks can move on; zero if there are none
 	epoch    int              // counts losses: what was opened before one may not be committed after it
 	nonce    uint32
 	endpoint string
@@ -34,6 +36,21 @@ func (m *members) target() (tasks map[task.ID]bool, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.assigned, m.assigned != nil
+}
+
+// given is the last assignment with the copies to keep, by whether they are warm-ups.
+func (m *members) given() (tasks, copies map[task.ID]bool, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.assigned, m.copies, m.assigned != nil
+}
+
+// ask asks for a rebalance although nothing may have changed that the broker sees.
+func (m *members) ask() {
+	m.mu.Lock()
+	m.nonce++
+	m.mu.Unlock()
+	m.e.membership.Rejoin()
 }
 
 func (m *members) lossCount() int {
@@ -71,7 +88,12 @@ func (m *members) Metadata() group.Metadata {
 	defer m.mu.Unlock()
 	self := assign.Member{
 		TopologyHash: m.e.plan.Hash, Signatures: m.e.catalog.signatures, Lags: m.e.localState(m.claimed),
-		Endpoint: m.endpoint, Nonce: m.nonce,
+		Endpoint: m.endpoint, Nonce: m.nonce, Tags: m.e.cfg.tags, Sizes: m.e.changelogSizes(m.claimed),
+	}
+	for id, lag := range m.e.standbyLags() {
+		if !m.claimed[id] {
+			self.Follows, self.Lags[assignID(id)] = append(self.Follows, assignID(id)), lag
+		}
 	}
 	for id := range m.claimed {
 		self.Owned = append(self.Owned, assignID(id))
@@ -89,15 +111,43 @@ func (m *members) Assign(_ context.Context, metas map[string][]byte) (map[string
 		}
 		all = append(all, member)
 	}
-	target := assign.Assign(m.e.catalog.ids, m.e.catalog.signatures, all)
+	target := assign.Assign(assign.Problem{
+		Tasks: m.e.catalog.ids, Signatures: m.e.catalog.signatures, Stateful: m.e.catalog.stateful, Members: all, Options: m.e.cfg.spread})
 	now, moving := assign.HandOver(target, all)
-	m.e.log.Info("assigned the group's tasks", "members", len(all), "tasks", len(m.e.catalog.ids), "moving_later", moving)
 	out := make(map[string]group.Assignment, len(all))
+	standbys, warming := 0, 0
 	for _, member := range all {
-		a := assign.Assignment{TopologyHash: member.TopologyHash, Tasks: now[member.ID]}
-		out[member.ID] = group.Assignment{Partitions: m.partitionsOf(now[member.ID]), Data: assign.AppendAssignment(nil, &a)}
+		p := now[member.ID]
+		standbys, warming = standbys+len(p.Standbys), warming+len(target[member.ID].Warmups)
+		a := assign.Assignment{TopologyHash: member.TopologyHash, Placement: p}
+		out[member.ID] = group.Assignment{Partitions: m.partitionsOf(p.Active), Data: assign.AppendAssignment(nil, &a)}
 	}
+	m.e.log.Info("assigned the group's tasks", "members", len(all), "tasks", len(m.e.catalog.ids), "moving_later", moving, "standbys", standbys, "warming_up", warming)
+	m.probeLater(warming > 0)
 	return out, nil
+}
+
+// probeLater has the leader look again after a while, should a member that has caught up not have been heard.
+func (m *members) probeLater(needed bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.probeAt = time.Time{}
+	if needed {
+		m.probeAt = m.e.cfg.clock().Add(m.e.cfg.probing)
+	}
+}
+
+// probe asks for the rebalance that is due. The conductor calls it now and then.
+func (m *members) probe() {
+	m.mu.Lock()
+	due := !m.probeAt.IsZero() && m.e.cfg.clock().After(m.probeAt)
+	if due {
+		m.probeAt = time.Time{}
+	}
+	m.mu.Unlock()
+	if due {
+		m.ask()
+	}
 }
 
 func (m *members) partitionsOf(tasks []assign.TaskID) map[string][]int32 {
@@ -120,10 +170,16 @@ func (m *members) Assigned(data []byte) error {
 		}
 	}
 	m.mu.Lock()
-	m.assigned = map[task.ID]bool{}
-	for _, t := range a.Tasks {
+	m.assigned, m.copies = map[task.ID]bool{}, map[task.ID]bool{}
+	for _, t := range a.Active {
 		m.assigned[taskID(t)] = true
 		m.claimed[taskID(t)] = true
+	}
+	for _, t := range a.Standbys {
+		m.copies[taskID(t)] = false
+	}
+	for _, t := range a.Warmups {
+		m.copies[taskID(t)] = true
 	}
 	stale := len(data) > 0 && a.TopologyHash != m.e.plan.Hash
 	if stale { // a static member's restart with another topology: the broker gave out what was decided for the old one
@@ -202,7 +258,7 @@ func (e *Engine) cleanStale() {
 	var removed []string
 	for _, entry := range entries {
 		id, err := assign.ParseTaskID(entry.Name())
-		if err != nil || e.runners[taskID(id)] != nil {
+		if err != nil || e.runners[taskID(id)] != nil || e.standbys[taskID(id)] != nil {
 			continue
 		}
 		info, err := entry.Info()

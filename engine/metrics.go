@@ -31,6 +31,7 @@ type statsCollector struct {
 	state, tasks, processed, produced, commits, aborted, dropped *prometheus.Desc
 	lag, position, streamTime, inputTime, holds, enforced        *prometheus.Desc
 	restored, restoreLeft                                        *prometheus.Desc
+	standbys, standbyLag, standbyRecords                         *prometheus.Desc
 	lakeCommits, lakeRows, lakeRetries, lakeFenced, lakeOpen     *prometheus.Desc
 	lakeVersion, lakeTime, lakeEarly                             *prometheus.Desc
 }
@@ -57,6 +58,9 @@ func newStatsCollector(e *Engine, labels prometheus.Labels) *statsCollector {
 	c.enforced = desc("task_enforced_records_total", "Records processed although an input was still empty after MaxTaskIdle.", "task")
 	c.restored = desc("restored_records", "Records restored by the last restore of a task.", "task")
 	c.restoreLeft = desc("restore_left_offsets", "Changelog offsets still to be restored.", "task")
+	c.standbys = desc("standbys", "Copies of tasks that run elsewhere, by whether they follow or are restored.", "phase")
+	c.standbyLag = desc("standby_lag_records", "Changelog offsets that a copy is behind, as far as known.", "task")
+	c.standbyRecords = desc("standby_records_total", "Changelog records applied to copies that follow.")
 	c.lakeCommits = desc("lake_commits_total", "Commits to a table.", "sink")
 	c.lakeRows = desc("lake_rows_total", "Rows landed in a table.", "sink")
 	c.lakeRetries = desc("lake_retries_total", "Commits to a table that were tried again.", "sink")
@@ -101,6 +105,18 @@ func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(c.tasks, float64(running), "running")
 	gauge(c.tasks, float64(len(s.Tasks)-running), "opening")
+	following := 0
+	for _, t := range s.Standbys {
+		if t.Following {
+			following++
+		}
+		if t.Lag >= 0 {
+			gauge(c.standbyLag, float64(t.Lag), t.Name)
+		}
+	}
+	gauge(c.standbys, float64(following), "following")
+	gauge(c.standbys, float64(len(s.Standbys)-following), "restoring")
+	count(c.standbyRecords, s.StandbyRecords)
 	count(c.processed, s.Processed)
 	count(c.produced, s.Produced)
 	count(c.commits, s.Commits)

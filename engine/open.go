@@ -78,7 +78,7 @@ type starts struct {
 	dead      map[task.TopicPartition]int64 // of the group that remembers lake tasks' dead letters
 	logStart  map[fetch.Partition]int64     // of inputs and changelogs
 	high      map[fetch.Partition]int64     // of changelogs: read after the committed offsets
-	stable    map[fetch.Partition]int64     // of inputs
+	stable    map[fetch.Partition]int64     // of inputs; for standbys of changelogs
 }
 
 type start struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/tributary-io/tributary/engine/internal/assign"
 	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/state"
 )
@@ -39,13 +40,14 @@ const (
 type Option func(*config)
 
 type config struct {
-	brokers  []string
-	client   []kgo.Opt
-	stateDir string
-	log      *slog.Logger
-	clock    func() time.Time
-	handlers processors.Handlers
-	onState  func(State)
+	brokers   []string
+	client    []kgo.Opt
+	stateDir  string
+	log       *slog.Logger
+	clock     func() time.Time
+	handlers  processors.Handlers
+	onState   func(State)
+	onRestore func(RestoreEvent)
 
 	guarantee      Guarantee
 	commitInterval time.Duration
@@ -68,6 +70,10 @@ type config struct {
 	viewDir      string
 	serveQueries bool
 	partitioners map[string]func(key []byte, partitions int32) int32
+
+	spread  assign.Options
+	probing time.Duration
+	tags    map[string]string
 
 	writeBuffer int64 // bytes over all tasks
 	inputBuffer int64 // bytes over all input partitions
@@ -93,6 +99,7 @@ func defaults() config {
 		commitInterval: 100 * time.Millisecond, workers: runtime.GOMAXPROCS(0), reset: Earliest, outOfRange: Fail, maxSkew: 10 * time.Second,
 		session: 10 * time.Second, heartbeat: 500 * time.Millisecond, rebalance: 15 * time.Second,
 		transaction: 10 * time.Second, closing: 30 * time.Second,
+		spread: assign.Options{Warmups: 2, AcceptableLag: 10_000}, probing: 10 * time.Minute,
 		writeBuffer: 128 << 20, inputBuffer: 24 << 20,
 		lake:       LakeBatches{Rows: 500_000, Bytes: 64 << 20, Every: 10 * time.Second, Budget: 256 << 20},
 		purgeEvery: 30 * time.Second, cleanAfter: 10 * time.Minute, openAtOnce: 8,
@@ -117,6 +124,7 @@ func (c *config) check() error {
 			bad("the %s is %v, it must be above zero", name, d)
 		}
 	}
+	c.checkSpread(bad)
 	if c.heartbeat*2 > c.session {
 		bad("the heartbeat interval %v is more than half of the session timeout %v", c.heartbeat, c.session)
 	}

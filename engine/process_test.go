@@ -24,13 +24,19 @@ type instanceArgs struct {
 	Brokers []string
 	App     string
 	State   string
+
+	Standbys int
 }
 
 // runInstance is an instance in a process of its own, to be killed.
 func runInstance(ctx context.Context, args instanceArgs) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	e, err := New(counts(args.App), Brokers(args.Brokers...), StateDir(args.State), ReplicationFactor(1), Logger(log),
-		SessionTimeout(6*time.Second), CommitInterval(50*time.Millisecond))
+	opts := []Option{Brokers(args.Brokers...), StateDir(args.State), ReplicationFactor(1), Logger(log),
+		SessionTimeout(6 * time.Second), CommitInterval(50 * time.Millisecond)}
+	if args.Standbys > 0 {
+		opts = append(opts, Standbys(args.Standbys), AcceptableLag(5))
+	}
+	e, err := New(counts(args.App), opts...)
 	if err != nil {
 		return err
 	}
@@ -39,7 +45,13 @@ func runInstance(ctx context.Context, args instanceArgs) error {
 
 func (a *app) spawn(instance string) *child.Process {
 	a.t.Helper()
-	p, err := child.Start(instanceRole, instanceArgs{a.c.Addrs, a.name, filepath.Join(a.dir, instance)}, filepath.Join(a.dir, instance+".log"))
+	return a.spawnWith(instance, 0)
+}
+
+// spawnWith starts an instance with standbys.
+func (a *app) spawnWith(instance string, standbys int) *child.Process {
+	a.t.Helper()
+	p, err := child.Start(instanceRole, instanceArgs{a.c.Addrs, a.name, filepath.Join(a.dir, instance), standbys}, filepath.Join(a.dir, instance+".log"))
 	if err != nil {
 		a.t.Fatal(err)
 	}

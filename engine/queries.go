@@ -24,6 +24,7 @@ import (
 // in tasks, and the rest is set once the instance has started.
 type queries struct {
 	tasks   readers.Set
+	copies  readers.Set // standbys
 	started atomic.Pointer[startedQueries]
 	client  http.Client
 

@@ -62,18 +62,30 @@ func (e *Engine) tryRestore(ctx context.Context, r *runner, s *starts) error {
 	if err != nil {
 		return err
 	}
+	r.changelogSize.Store(e.sizeOf(r, s))
 	r.restore.start(spans, e.cfg.clock())
 	defer r.restore.end()
 	began := e.cfg.clock()
+	e.restoring(RestoreEvent{Task: taskOf(r.spec.id), Standby: r.copy, Phase: RestoreBegan, Left: r.restore.remaining()})
 	for _, sp := range spans {
 		if err := e.restoreStore(ctx, r, sp); err != nil {
 			return fmt.Errorf("store %s from %s: %w", sp.store, sp.Partition, err)
 		}
 	}
-	if n := r.restore.total(); n > 0 {
-		e.log.Info("state restored", "task", taskOf(r.spec.id), "records", n, "took", e.cfg.clock().Sub(began).Round(time.Millisecond))
+	n, took := r.restore.total(), e.cfg.clock().Sub(began)
+	e.restoring(RestoreEvent{Task: taskOf(r.spec.id), Standby: r.copy, Phase: RestoreEnded, Records: n, Took: took})
+	if n > 0 {
+		e.log.Info("state restored", "task", taskOf(r.spec.id), "standby", r.copy, "records", n, "took", took.Round(time.Millisecond))
 	}
 	return nil
+}
+
+// sizeOf is how many offsets the changelogs of a runner's stores span.
+func (e *Engine) sizeOf(r *runner, s *starts) (n int64) {
+	for _, p := range e.changelogs(r) {
+		n += max(0, s.high[p]-s.logStart[p])
+	}
+	return n
 }
 
 // restoreSpan is what a store lacks.
@@ -95,6 +107,9 @@ func (e *Engine) restoreSpans(ctx context.Context, r *runner, s *starts) ([]rest
 			}
 			p := fetch.Partition{Topic: st.Changelog, Partition: r.spec.id.Partition}
 			first, end := s.logStart[p], s.high[p]
+			if r.copy {
+				end = s.stable[p]
+			}
 			if st.SourceAsChangelog { // what lies behind the committed offset comes by processing
 				end = max(first, s.committedOf(p))
 			}
@@ -152,17 +167,10 @@ func (e *Engine) restoreStore(ctx context.Context, r *runner, sp restoreSpan) er
 	}
 	cfg := fetch.ReadConfig{MaxBytes: restoreBatch, MaxWait: 100 * time.Millisecond}
 	apply := func(records []*kgo.Record, next int64) error {
-		batch = batch[:0]
-		size := 0
-		for _, rec := range records {
-			if keep, err := keeps(rec); err != nil {
-				return err
-			} else if !keep {
-				continue
-			}
-			batch = append(batch, state.RestoreRecord{
-				Key: rec.Key, Value: rec.Value, Timestamp: rec.Timestamp.UnixMilli(), Headers: headers(rec.Headers)})
-			size += len(rec.Key) + len(rec.Value)
+		var size int
+		var err error
+		if batch, size, err = restoreRecords(batch, records, keeps); err != nil {
+			return err
 		}
 		before, _ := r.db.Offset(sp.store)
 		if err := r.db.Restore(sp.store, batch, next); err != nil {
@@ -183,6 +191,23 @@ func (e *Engine) restoreStore(ctx context.Context, r *runner, sp restoreSpan) er
 		return r.db.Restore(sp.store, nil, sp.To)
 	}
 	return nil
+}
+
+// restoreRecords turns records of a changelog into what a store takes, in the memory of batch. size is in bytes.
+func restoreRecords(batch []state.RestoreRecord, records []*kgo.Record, keeps func(*kgo.Record) (bool, error)) (_ []state.RestoreRecord, size int, err error) {
+	batch = batch[:0]
+	for _, rec := range records {
+		keep, err := keeps(rec)
+		if err != nil {
+			return batch, 0, err
+		}
+		if keep {
+			batch = append(batch, state.RestoreRecord{
+				Key: rec.Key, Value: rec.Value, Timestamp: rec.Timestamp.UnixMilli(), Headers: headers(rec.Headers)})
+			size += len(rec.Key) + len(rec.Value)
+		}
+	}
+	return batch, size, nil
 }
 
 // judge tells which records belong into a store. In a changelog all do; a source topic that serves as one may have records that the task
@@ -237,6 +262,12 @@ func (p *restoreProgress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.active = false
+}
+
+func (p *restoreProgress) remaining() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.left
 }
 
 func (p *restoreProgress) total() int64 {

@@ -25,6 +25,7 @@ type runner struct {
 	spec *taskSpec
 	task *task.Task // nil until open
 	db   *state.DB  // nil without stores
+	copy bool       // belongs to a standby, and never has a task
 	out  *collector
 
 	phase   atomic.Int32 // of the run queue: see workers.go
@@ -65,6 +66,10 @@ type runner struct {
 		siblings   atomic.Pointer[[]*runner]
 		timer      *time.Timer
 	}
+
+	// changelogSize is about how many changelog records somebody without the state would have to read: what there were when the task was
+	// opened, and what it has written since.
+	changelogSize atomic.Int64
 
 	// For others to look at: the task while it counts, whether it runs, its time.
 	counting   atomic.Pointer[task.Task]

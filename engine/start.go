@@ -135,7 +135,7 @@ func (e *Engine) startGoroutines(started *closers) {
 		e.endLife()
 		e.queue.close()
 		running.Wait()
-		return nil
+		return e.closeFollower()
 	})
 }
 

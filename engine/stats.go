@@ -63,6 +63,8 @@ type Stats struct {
 	State State
 	Since time.Time // of the state
 	Tasks []TaskStats
+	// Standbys are the copies that this instance keeps of tasks that run elsewhere.
+	Standbys []StandbyStats
 	// Dropped counts the records left out since the start, by node and reason, over all tasks that ran here.
 	Dropped []Dropped
 	Lake    []LakeStats
@@ -73,6 +75,34 @@ type Stats struct {
 	CommitTook          time.Duration
 	// Lag is the number of input records that wait to be processed, over all tasks.
 	Lag int64
+	// StandbyRecords counts changelog records applied to standbys that follow; restores don't count.
+	StandbyRecords int64
+}
+
+// StandbyStats is a picture of a standby.
+type StandbyStats struct {
+	Name      string // "<sub-topology>_<partition>"
+	Following bool   // false while it is restored
+	Warmup    bool   // the task is to move here
+	// Lag is how many changelog offsets it is behind what is committed, as far as known. While it is restored: what is left; before that -1.
+	Lag int64
+	// Of the last restore.
+	RestoredRecords, RestoreBytes int64
+	RestoreBegan                  time.Time
+}
+
+func (e *Engine) standbyStats() (all []StandbyStats) {
+	for _, s := range e.standbysNow() {
+		p := StandbyStats{Name: s.r.spec.id.String(), Following: s.following.Load(), Warmup: s.warmup.Load(), Lag: s.lag()}
+		if p.Lag == unknownLag {
+			p.Lag = -1
+		}
+		s.r.restore.mu.Lock()
+		p.RestoredRecords, p.RestoreBytes, p.RestoreBegan = s.r.restore.records, s.r.restore.bytes, s.r.restore.began
+		s.r.restore.mu.Unlock()
+		all = append(all, p)
+	}
+	return all
 }
 
 // TaskStats is a picture of a task.
@@ -136,6 +166,7 @@ func (e *Engine) publish() {
 func (e *Engine) Stats() Stats {
 	s := Stats{Commits: e.stats.commits.Load(), Aborted: e.stats.aborted.Load(), Produced: e.stats.produced.Load()}
 	s.State, s.Since = e.states.get()
+	s.Standbys, s.StandbyRecords = e.standbyStats(), e.follower.applied.Load()
 	e.stats.mu.Lock()
 	s.LastCommit, s.CommitTook = e.stats.lastCommit, e.stats.latency
 	e.stats.mu.Unlock()

@@ -73,11 +73,21 @@ func Pause(ctx context.Context) error {
 // Fetch returns the group's committed positions of the partitions, in their order; Offset is None where there is none. It waits
 // until no open transaction holds any of them back, or ctx ends.
 func Fetch(ctx context.Context, client *kgo.Client, group string, parts []Partition) ([]Position, error) {
+	return fetch(ctx, client, group, parts, true)
+}
+
+// FetchDecided is Fetch without the waiting: what an open transaction would change isn't in it. Bystanders use it; who goes on from an
+// offset must not.
+func FetchDecided(ctx context.Context, client *kgo.Client, group string, parts []Partition) ([]Position, error) {
+	return fetch(ctx, client, group, parts, false)
+}
+
+func fetch(ctx context.Context, client *kgo.Client, group string, parts []Partition, stable bool) ([]Position, error) {
 	if len(parts) == 0 {
 		return nil, nil // to ask for nothing would be to ask for everything, and takes rights on the group
 	}
 	for {
-		found, err := fetchOnce(ctx, client, group, parts)
+		found, err := fetchOnce(ctx, client, group, parts, stable)
 		if err == nil {
 			return found, nil
 		}
@@ -90,9 +100,9 @@ func Fetch(ctx context.Context, client *kgo.Client, group string, parts []Partit
 	}
 }
 
-func fetchOnce(ctx context.Context, client *kgo.Client, group string, parts []Partition) ([]Position, error) {
+func fetchOnce(ctx context.Context, client *kgo.Client, group string, parts []Partition, stable bool) ([]Position, error) {
 	req := kmsg.NewPtrOffsetFetchRequest()
-	req.RequireStable = true
+	req.RequireStable = stable
 	g := kmsg.NewOffsetFetchRequestGroup()
 	g.Group = group
 	at := map[string]int{}
