@@ -15,7 +15,7 @@ PARALLEL ?= 2
 TIMEOUT ?= 15m
 FUZZTIME ?= 10s
 # Of bench: which workloads, the records of the input, how many runs of each program, and where the peers' programs are, built by peers.
-WORKLOAD ?= a,b,c,d,e,f,g,h
+WORKLOAD ?= a,b,c,d,e,f,g,h,lake
 RECORDS ?= 2000000
 ROUNDS ?= 3
 PEERS ?= bench/peers
@@ -23,6 +23,11 @@ PEERS ?= bench/peers
 ARGS ?=
 
 .PHONY: help demo build test lint unit race fuzz bench peers gobench fmt
+
+# The workloads that need a broker, and whether the lake is among the others.
+comma := ,
+BROKERED = $(subst $() ,$(comma),$(filter-out lake,$(subst $(comma), ,$(WORKLOAD))))
+LAKED = $(filter lake,$(subst $(comma), ,$(WORKLOAD)))
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -61,7 +66,8 @@ fuzz: ## run every fuzz target for FUZZTIME
 	done
 
 bench: ## measure side by side with the raw client and the peers; see bench/README.md
-	go run ./bench/cmd/bench -workload $(WORKLOAD) -records $(RECORDS) -rounds $(ROUNDS) $(if $(wildcard $(PEERS)/*/target),-peers $(PEERS))
+	$(if $(BROKERED),go run ./bench/cmd/bench -workload $(BROKERED) -records $(RECORDS) -rounds $(ROUNDS) $(if $(wildcard $(PEERS)/*/target),-peers $(PEERS)))
+	$(if $(LAKED),go run ./bench/lake -rounds $(ROUNDS))
 
 peers: ## build the peers' programs for bench; needs a JDK and Maven
 	mvn -q -B -f bench/peers/kafka-streams/pom.xml package

@@ -171,12 +171,8 @@ const everyAvroType = `{"type":"record","name":"Every","doc":"every Avro type","
  {"name":"arr","type":["null",{"type":"array","items":["null",{"type":"record","name":"In","fields":[{"name":"q","type":["null","string"]}]}]}]},
  {"name":"m","type":["null",{"type":"map","values":"long"}]}]}`
 
-// TestAvroTypesInOtherReaders lands every Avro type from bytes and reads the table by delta-rs and DuckDB.
-func TestAvroTypesInOtherReaders(t *testing.T) {
-	r := readers.Open(t)
-	dir, _ := localStore(t)
-	w := openSink[[]byte, []byte](t, Delta(dir, AvroValue(everyAvroType, nil)))
-	schema := avro.MustParse(everyAvroType)
+// everyAvroRows are a row of nulls and a row of values.
+func everyAvroRows() []any {
 	full := map[string]any{"n": int64(1), "b": true, "i": int32(-5), "f": float32(0.5), "d": 1.25, "s": "text", "y": []byte{1}, "fx": []byte{1, 2, 3}, "e": "B",
 		"dec": rat("-12.34"), "fdec": rat("1.0000000001"), "u": "123e4567-e89b-12d3-a456-426614174000", "fu": [16]byte{0x12, 15: 1}, "date": int32(-1), "tm": int32(1001),
 		"tu": int64(5), "tsm": int64(-1), "tsu": int64(1780000000298677), "tsn": int64(-1), "local": int64(1780000000298677), "dur": avro.Duration{Months: 1, Days: 2, Milliseconds: 3},
@@ -187,9 +183,18 @@ func TestAvroTypesInOtherReaders(t *testing.T) {
 			none[k] = nil
 		}
 	}
+	return []any{none, full}
+}
+
+// TestAvroTypesInOtherReaders lands every Avro type from bytes and reads the table by delta-rs and DuckDB.
+func TestAvroTypesInOtherReaders(t *testing.T) {
+	r := readers.Open(t)
+	dir, _ := localStore(t)
+	w := openSink[[]byte, []byte](t, Delta(dir, AvroValue(everyAvroType, nil)))
+	schema := avro.MustParse(everyAvroType)
 	b := w.NewBatch()
 	defer b.Release()
-	for i, v := range []any{none, full} {
+	for i, v := range everyAvroRows() {
 		data, err := schema.Encode(v)
 		if err != nil {
 			t.Fatal(err)

@@ -262,3 +262,8 @@ func kafkaID(id uuid.UUID) string {
 	id[0] &= 0x7f // the first character is then a letter
 	return strings.TrimRight(urlBase64(id[:]), "=")
 }
+
+func lastLines(s string, n int) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

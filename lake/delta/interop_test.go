@@ -126,7 +126,7 @@ func landWide(t testing.TB, table *Table, n int) {
 }
 
 // checkWide has both readers compare what they see with what was landed: rows 0..n-1.
-func checkWide(t testing.TB, r *readers.Readers, dir string, n int64) *readers.DeltaTable {
+func checkWide(t testing.TB, r *readers.Readers, dir string, n int64) *readers.Table {
 	t.Helper()
 	sql := `select count(*) as n, count(distinct id) as d, sum(id) as s, count(name) as names, sum(price) as price, sum(score) as score,
 		min("at") as first, max("at") as last, sum(nested['x']) as x, count(region) as regions, count(distinct day) as days from t`

@@ -1,105 +1,55 @@
 package readers
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/tributary-io/tributary/internal/mavenjars"
+	"github.com/tributary-io/tributary/internal/pyenv"
 )
 
-//go:embed requirements.txt
-var requirements []byte
+var (
+	//go:embed serve.py
+	serveProgram string
+	//go:embed clients.py
+	clientsProgram string
+	//go:embed spark.py
+	sparkProgram string
+	//go:embed requirements.txt
+	requirements string
+	//go:embed requirements-spark.txt
+	sparkRequirements string
+	//go:embed spark-pom.xml
+	sparkPOM []byte
+)
 
-//go:embed serve.py
-var program string
+// sparkJars names the directory of Delta's jars for Spark; it changes with the version in spark-pom.xml.
+const sparkJars = "delta-spark-4.1.0"
 
-// installTimeout bounds the making of the environment: some 150 MB are downloaded.
-const installTimeout = 10 * time.Minute
-
-// environment makes or finds the virtual environment, once in this process, and returns its Python.
+// environment makes or finds the virtual environment of delta-rs and DuckDB, once in this process, and returns its Python.
 var environment = sync.OnceValues(func() (python string, err error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(requirements)
-	dir := filepath.Join(cache, "tributary", "delta-readers-"+hex.EncodeToString(sum[:6]))
-	python = pythonIn(dir)
-	ready := filepath.Join(dir, "ready")
-	if exists(ready) {
-		return python, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", err
-	}
-	unlock, err := lockFile(dir + ".lock")
-	if err != nil {
-		return "", fmt.Errorf("lock %s: %w", dir, err)
-	}
-	defer unlock()
-	if exists(ready) { // made by another test binary meanwhile
-		return python, nil
-	}
-	if err := install(dir, python); err != nil {
-		return "", err
-	}
-	return python, os.WriteFile(ready, nil, 0o644)
+	return pyenv.Python(context.Background(), "delta-readers", requirements)
 })
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
+type sparkHome struct{ python, jars string }
 
-func pythonIn(dir string) string {
-	if runtime.GOOS == "windows" {
-		return filepath.Join(dir, "Scripts", "python.exe")
+// sparkEnvironment is the same for Spark.
+var sparkEnvironment = sync.OnceValues(func() (h sparkHome, err error) {
+	if h.jars, err = mavenjars.Dir(sparkJars, sparkPOM); err != nil {
+		return h, err
 	}
-	return filepath.Join(dir, "bin", "python")
-}
-
-func install(dir, python string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), installTimeout)
-	defer cancel()
-	base, err := exec.LookPath("python3")
-	if err != nil {
-		return fmt.Errorf("Python is not installed: %w", err)
-	}
-	if err := run(ctx, base, "-m", "venv", "--clear", dir); err != nil {
-		return err
-	}
-	list := filepath.Join(dir, "requirements.txt")
-	if err := os.WriteFile(list, requirements, 0o644); err != nil {
-		return err
-	}
-	return run(ctx, python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", list)
-}
-
-func run(ctx context.Context, name string, args ...string) error {
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s %v: %w: %s", name, args, err, bytes.TrimSpace(out))
-	}
-	return nil
-}
+	h.python, err = pyenv.Python(context.Background(), "delta-spark", sparkRequirements)
+	return h, err
+})
 
 // unavailable skips the test, or fails it where the readers are required.
-func unavailable(t testing.TB, err error) {
+func unavailable(t testing.TB, who string, err error) {
 	t.Helper()
 	if os.Getenv("TRIBUTARY_REQUIRE_READERS") != "" {
-		t.Fatalf("the independent Delta readers are required (TRIBUTARY_REQUIRE_READERS), but can't be had: %v", err)
+		t.Fatalf("%s: required (TRIBUTARY_REQUIRE_READERS), but can't be had: %v", who, err)
 	}
-	t.Skipf("SKIPPED: the independent Delta readers can't be had, so nobody else reads what this test writes: %v", err)
+	t.Skipf("SKIPPED, NOT TESTED: %s can't be had, so it doesn't read what this test writes: %v", who, err)
 }
-
-var errEnded = errors.New("the helper process ended")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// DeltaTable is what delta-rs says about a table.
-type DeltaTable struct {
+// Table is what delta-rs or Spark says about a table.
+type Table struct {
 	Version          int64
 	Name             string
 	Description      string
@@ -62,7 +62,7 @@ type Result struct {
 type Column struct{ Name, Type string }
 
 // Field returns the value of a key in a top-level column's metadata, nil if it has none.
-func (d *DeltaTable) Field(column, key string) any {
+func (d *Table) Field(column, key string) any {
 	var schema struct {
 		Fields []struct {
 			Name     string
@@ -81,7 +81,7 @@ func (d *DeltaTable) Field(column, key string) any {
 }
 
 // Comment returns the comment of a top-level column, "" if it has none.
-func (d *DeltaTable) Comment(column string) string {
+func (d *Table) Comment(column string) string {
 	s, _ := d.Field(column, "comment").(string)
 	return s
 }

@@ -103,7 +103,7 @@ func (r *report) section(workload string) string {
 	row("", func(f figure) string { return f.label })
 	row("---", func(figure) string { return "---" })
 	for _, name := range names {
-		row(name, func(f figure) string { return spread(r.values(workload, name, f.key), f.form) })
+		row(name, func(f figure) string { return measure.Spread(r.values(workload, name, f.key), f.form) })
 	}
 	for _, name := range names {
 		own := ownLike(name)
@@ -111,7 +111,7 @@ func (r *report) section(workload string) string {
 			continue
 		}
 		row(own+" / "+name, func(f figure) string {
-			return spread(ratios(r.values(workload, own, f.key), r.values(workload, name, f.key)), "%.2f")
+			return measure.Spread(measure.Ratios(r.values(workload, own, f.key), r.values(workload, name, f.key)), "%.2f")
 		})
 	}
 	return md.String()
@@ -144,29 +144,4 @@ func (r *report) values(workload, who, key string) (all []float64) {
 		}
 	}
 	return all
-}
-
-// ratios compares round by round, so that what disturbed both doesn't count.
-func ratios(own, other []float64) (all []float64) {
-	for i := range min(len(own), len(other)) {
-		if other[i] > 0 {
-			all = append(all, own[i]/other[i])
-		}
-	}
-	return all
-}
-
-// spread is the median, with the least and the greatest.
-func spread(values []float64, form string) string {
-	if len(values) == 0 {
-		return "-"
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	median := (sorted[(n-1)/2] + sorted[n/2]) / 2
-	text := fmt.Sprintf(form, median)
-	if n > 1 {
-		text += fmt.Sprintf(" ("+form+"–"+form+")", sorted[0], sorted[n-1])
-	}
-	return text
 }
