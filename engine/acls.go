@@ -160,6 +160,9 @@ func internalACLs(p *plan.Plan, made bool) []ACL {
 	}
 	all := []ACL{own}
 	for _, name := range slices.Sorted(maps.Keys(p.InternalTopics)) {
+		if !strings.HasPrefix(name, own.Name) { // a changelog with a name of its own
+			all = append(all, ACL{Resource: TopicResource, Name: name, Operations: own.Operations, Why: own.Why})
+		}
 		if p.InternalTopics[name].Kind != plan.ChangelogTopic {
 			all = append(all, ACL{Resource: TopicResource, Name: name, Operations: []string{"Delete"}, Why: "deletes records that have been processed"})
 		}

@@ -47,6 +47,10 @@ type BaseContext interface {
 	Schedule(interval time.Duration, t PunctuationType, f func(timestampMs int64) error) Cancellable
 	// RequestCommit asks for a commit as soon as possible.
 	RequestCommit()
+	// BeforeCommit has f called before each commit of the task, as long as the processor lives; call it in Init. Nothing of the task
+	// is processed meanwhile, and what f sends and writes is part of the commit. An error is fatal for the task: nothing of what would
+	// have been committed is.
+	BeforeCommit(f func() error)
 	// Dropped counts a record that the processor left out, by reason: one of the Dropped… constants, such as DroppedExpired for a
 	// put that a window store refused as too old.
 	Dropped(reason string)

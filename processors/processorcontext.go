@@ -29,6 +29,13 @@ func (c *baseContext) Schedule(interval time.Duration, t PunctuationType, f func
 	return c.Runtime.Schedule(interval, t, func(timestampMs int64) error { return c.outcome(f(timestampMs)) })
 }
 
+// BeforeCommit implements BaseContext. A Runtime without hooks commits after each record, by itself.
+func (c *baseContext) BeforeCommit(f func() error) {
+	if hooks, ok := c.Runtime.(CommitHooks); ok {
+		hooks.BeforeCommit(func() error { return c.outcome(f()) })
+	}
+}
+
 // outcome is what has to be returned for user code that returned err.
 func (c *baseContext) outcome(err error) error {
 	if c.failed != nil {

@@ -33,6 +33,9 @@ func specOf(at place, name string) (state.Spec, error) {
 func boundSerdes[K, V any](at place, s Store[K, V], spec state.Spec) (serde.Codec[K], serde.Codec[V]) {
 	topic := spec.SourceTopic
 	if topic == "" {
+		topic = spec.ChangelogTopic
+	}
+	if topic == "" {
 		topic = at.ApplicationID() + "-" + s.Name + "-changelog"
 	}
 	keys, values := serde.Bind(s.Key, topic, true), serde.Bind(s.Value, topic, false)

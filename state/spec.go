@@ -94,6 +94,8 @@ type Spec struct {
 	SourceTopic string
 	// TopicConfig overrides entries of the changelog topic's configuration.
 	TopicConfig map[string]string
+	// ChangelogTopic names the changelog topic in full, where it isn't <application id>-<store>-changelog.
+	ChangelogTopic string
 }
 
 // windowed tells whether entries carry a window and expire.

@@ -98,7 +98,7 @@ func (b *Builder) finishStore(s *settings, spec *state.Spec, prefix string, logg
 	}
 	m := materialized{spec: spec, queryable: spec.Name != ""}
 	spec.Logged = logged
-	spec.TopicConfig = maps.Clone(s.topicConfig)
+	spec.TopicConfig, spec.ChangelogTopic = maps.Clone(s.topicConfig), s.changelog
 	spec.Caching = b.opts.onCommit
 	if s.has(optEmitOnCommit) {
 		spec.Caching = s.onCommit
@@ -109,7 +109,7 @@ func (b *Builder) finishStore(s *settings, spec *state.Spec, prefix string, logg
 	if !m.queryable {
 		spec.Name = b.graph.NewStoreName(prefix)
 		implicit := logical.Implicit{Store: spec.Name}
-		if logged {
+		if logged && spec.ChangelogTopic == "" {
 			implicit.Changelog = spec.Name + "-changelog"
 		}
 		b.graph.AddImplicit(implicit)

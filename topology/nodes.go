@@ -15,6 +15,8 @@ import (
 type nodeDecls struct {
 	writes []func(*plan.Builder)
 	sends  map[string]nodeTypes // what each node sends
+	// internal are the topics of AddRepartitionTopic, by the names that sources and sinks have for them.
+	internal map[string]bool
 }
 
 // nodeTypes are the types of records that a node sends.
@@ -125,8 +127,37 @@ func addSink[K, V any](b *Builder, name string, sink processors.TopicSink[K, V],
 			pb.AddDynamicSink(name, sink, parents...)
 			return
 		}
-		pb.AddSink(name, sink.Topic, sink, parents...)
+		to := sink
+		if b.nodes.internal[sink.Topic] {
+			to.Topic = b.full(sink.Topic)
+		}
+		pb.AddSink(name, sink.Topic, to, parents...)
 	})
+}
+
+// AddRepartitionTopic declares a topic between parts of the application, for AddSink and AddSource to name: in full it is called
+// <application id>-<name>. The engine creates it, with as many partitions as the topics that it is co-partitioned with, else as the widest
+// input of what writes to it, and deletes what has been processed. Options: Partitions.
+func (b *Builder) AddRepartitionTopic(name string, opts ...Option) {
+	s := newSettings(opts, optPartitions)
+	if s.has(optPartitions) && s.partitions <= 0 {
+		s.bad(plan.InvalidArgument, "option Partitions: a topic can't have %d partitions", s.partitions)
+	}
+	if err := plan.CheckName(name); err != nil {
+		s.bad(plan.InvalidArgument, "not a topic: %v", err)
+	}
+	b.writeProblems(name, s)
+	if b.nodes.internal == nil {
+		b.nodes.internal = make(map[string]bool)
+	}
+	b.nodes.internal[name] = true
+	b.nodes.write(func(pb *plan.Builder) { pb.AddInternalTopic(name, plan.RepartitionTopic, int32(s.partitions)) })
+}
+
+// CopartitionSources demands that the topics of sources have equally many partitions, as processors need that look for one key in all of
+// them. It is checked at the start.
+func (b *Builder) CopartitionSources(sources ...string) {
+	b.nodes.write(func(pb *plan.Builder) { pb.Copartition(sources...) })
 }
 
 // AddStore adds a store of the Processor API and connects processors to it.

@@ -46,15 +46,18 @@ const (
 	optProvide
 	optDropOlder
 	optByID
+	optChangelogTopic
 	lastOption
 )
 
 // storeOptions are those that say how a table is kept: what Kafka Streams has in Materialized.
 const (
-	keyValueOptions = optStore | optMaterialized | optStoreType | optNoLogging | optTopicConfig | optVersioned | optLRU | optStoreAs | optEmitOnCommit
-	windowOptions   = optStore | optMaterialized | optStoreType | optNoLogging | optTopicConfig | optRetention | optStoreAs | optEmitOnCommit
-	anyMaterialized = keyValueOptions | windowOptions
-	serdeOptions    = optKeySerde | optValueSerde
+	keyValueOptions = optStore | optMaterialized | optStoreType | optNoLogging | changelogOptions | optVersioned | optLRU | optStoreAs | optEmitOnCommit
+	windowOptions   = optStore | optMaterialized | optStoreType | optNoLogging | changelogOptions | optRetention | optStoreAs | optEmitOnCommit
+	// changelogOptions are those of a store's own changelog topic.
+	changelogOptions = optTopicConfig | optChangelogTopic
+	anyMaterialized  = keyValueOptions | windowOptions
+	serdeOptions     = optKeySerde | optValueSerde
 )
 
 var optionNames = map[optionKind]string{
@@ -63,7 +66,7 @@ var optionNames = map[optionKind]string{
 	optTopicConfig: "ChangelogConfig", optVersioned: "Versioned", optLRU: "LRU", optStoreAs: "StoreAs",
 	optEmitOnCommit: "EmitOnCommit or EmitOnUpdate", optEmitOnClose: "EmitOnClose", optTimestamps: "Timestamps", optReset: "Reset",
 	optPartitions: "Partitions", optPartitioner: "PartitionBy", optGrace: "JoinGrace", optStores: "Stores", optProvide: "Provide",
-	optDropOlder: "DropOlder", optByID: "RepartitionByID",
+	optDropOlder: "DropOlder", optByID: "RepartitionByID", optChangelogTopic: "ChangelogTopic",
 }
 
 // settings are the options of one operator, put together.
@@ -80,6 +83,7 @@ type settings struct {
 	inMemory    bool
 	retention   time.Duration
 	topicConfig map[string]string
+	changelog   string
 	history     time.Duration
 	segment     time.Duration
 	maxEntries  int
@@ -109,6 +113,7 @@ func newSettings(opts []Option, allowed optionKind) *settings {
 	}
 	s.checkName(optName, &s.userName)
 	s.checkName(optStore, &s.store)
+	s.checkName(optChangelogTopic, &s.changelog)
 	return s
 }
 
@@ -193,6 +198,13 @@ func ChangelogConfig(key, value string) Option {
 		}
 		s.topicConfig[key] = value
 	}}
+}
+
+// ChangelogTopic keeps the changelog of the operator's store in the topic of that name, in place of <application id>-<store>-changelog: to
+// take over a table topic that another system has written. The engine treats it as its own: it creates the topic where it is missing, and
+// refuses one with another cleanup policy or number of partitions.
+func ChangelogTopic(name string) Option {
+	return Option{optChangelogTopic, func(s *settings) { s.changelog = name }}
 }
 
 // Versioned keeps versions of a table's rows for a time (KIP-889), so that joins can see them as of a record's time.

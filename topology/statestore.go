@@ -35,7 +35,7 @@ func (s *StateStore[K, V]) declaration(b *Builder) (*state.Spec, []plan.Problem)
 // Spec tells what the store is.
 func (s *StateStore[K, V]) Spec() state.Spec { return *s.spec }
 
-// KeyValueStore declares a store of kind KeyValue. Options: InMemory, LRU, NoLogging, ChangelogConfig, EmitOnCommit.
+// KeyValueStore declares a store of kind KeyValue. Options: InMemory, LRU, NoLogging, ChangelogConfig, ChangelogTopic, EmitOnCommit.
 func KeyValueStore[K, V any](name string, key serde.Serde[K], value serde.Serde[V], opts ...Option) *StateStore[K, V] {
 	return newStore(state.Spec{Name: name, Kind: state.KeyValue}, key, value, optLRU, opts)
 }
@@ -82,10 +82,10 @@ func windowSpec(name string, kind state.Kind, retention, size time.Duration) sta
 }
 
 func newStore[K, V any](spec state.Spec, key serde.Serde[K], value serde.Serde[V], extra optionKind, opts []Option) *StateStore[K, V] {
-	o := newSettings(opts, optStoreType|optNoLogging|optTopicConfig|optEmitOnCommit|extra)
+	o := newSettings(opts, optStoreType|optNoLogging|changelogOptions|optEmitOnCommit|extra)
 	spec.InMemory = o.inMemory
 	spec.Logged = !o.has(optNoLogging)
-	spec.TopicConfig = o.topicConfig
+	spec.TopicConfig, spec.ChangelogTopic = o.topicConfig, o.changelog
 	spec.Caching = o.onCommit
 	if o.has(optLRU) {
 		spec.InMemory, spec.MaxEntries = true, o.maxEntries

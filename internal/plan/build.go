@@ -3,6 +3,8 @@ package plan
 import (
 	"maps"
 	"slices"
+
+	"github.com/tributary-io/tributary/state"
 )
 
 // Build makes the plan, or returns a *BuildError with everything that is wrong. The Builder must not be used afterwards.
@@ -86,13 +88,21 @@ func (b *Builder) buildStores(p *Plan) {
 			s.Spec.SourceTopic = s.Changelog
 			s.Spec.Logged = false
 		case s.Spec.Logged:
-			s.Changelog = p.ApplicationID + "-" + name + "-changelog"
+			s.Changelog = ChangelogTopicOf(p.ApplicationID, &s.Spec)
 			p.InternalTopics[s.Changelog] = &InternalTopic{
 				Name: s.Changelog, Kind: ChangelogTopic, Store: name, Config: s.Spec.ChangelogConfig(),
 			}
 		}
 		p.Stores[name] = s
 	}
+}
+
+// ChangelogTopicOf is the full name of a store's changelog topic, if it has one of its own.
+func ChangelogTopicOf(applicationID string, spec *state.Spec) string {
+	if spec.ChangelogTopic != "" {
+		return spec.ChangelogTopic
+	}
+	return applicationID + "-" + spec.Name + "-changelog"
 }
 
 // buildSubtopologies numbers the groups by their first node; global ones take numbers, too.
