@@ -82,7 +82,7 @@ var layers = []struct {
 	{4, []string{"topology"}},
 	{5, []string{"internal/task"}},
 	{6, []string{"engine", "topology/topologytest"}},
-	{7, []string{"examples", "console", "cmd", "bench"}},
+	{7, []string{"examples", "console", "cmd", "bench", "gokacompat"}},
 }
 
 // layerOf returns the layer of a package folder; -1 if the rule does not speak of it.
@@ -113,7 +113,13 @@ func TestImportsGoOneWay(t *testing.T) {
 				if noClient(folder) && slices.Contains(clients, imported) {
 					t.Errorf("%s imports %s: this room knows no Kafka client", path, imported)
 				}
+				if heavy(imported) && !slices.Contains([]string{"gokacompat", "examples", "bench"}, top(folder)) {
+					t.Errorf("%s imports %s: only gokacompat, examples and bench carry the weight of goka", path, imported)
+				}
 				to, ours := strings.CutPrefix(imported, module)
+				if to == "gokacompat" && !slices.Contains([]string{"gokacompat", "examples", "bench"}, top(folder)) {
+					t.Errorf("%s imports %s, and with it goka: only examples and bench may", path, imported)
+				}
 				if !ours {
 					continue
 				}
@@ -127,6 +133,16 @@ func TestImportsGoOneWay(t *testing.T) {
 			}
 		}
 	}
+}
+
+func top(folder string) string {
+	first, _, _ := strings.Cut(folder, "/")
+	return first
+}
+
+// heavy tells whether a package is goka's or its client's.
+func heavy(imported string) bool {
+	return strings.HasPrefix(imported, "github.com/lovoo/goka") || strings.HasPrefix(imported, "github.com/IBM/sarama")
 }
 
 func imports(t *testing.T, path string) []string {
