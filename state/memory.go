@@ -1,34 +1,32 @@
 package state
 
 import (
+	"bytes"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 )
 
-// memoryBase keeps the rows of one store in a hash map, and from the first scan on in an ordered map as well: a store that is only got
+// memoryBase keeps the rows of one store in a hash table, and from the first scan on in an ordered map as well: a store that is only got
 // from and put into never pays for order.
 type memoryBase struct {
 	mu      sync.RWMutex
-	rows    map[string]*memoryRow
+	rows    memoryTable
 	bytes   int64
-	ordered *orderedMap // nil before the first scan
+	ordered *orderedMap // of the table's bytes; nil before the first scan
 	cursors atomic.Int64
 }
 
-type memoryRow struct{ val []byte }
-
-func newMemoryBase() *memoryBase { return &memoryBase{rows: map[string]*memoryRow{}} }
+func newMemoryBase() *memoryBase { return &memoryBase{rows: newMemoryTable()} }
 
 func (b *memoryBase) get(key, dst []byte) ([]byte, bool, error) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	row := b.rows[string(key)]
+	row := b.rows.find(key)
 	if row == nil {
 		return dst, false, nil
 	}
-	return append(dst, row.val...), true, nil
+	return append(dst, row.value()...), true, nil
 }
 
 func (b *memoryBase) open(c *cursor) error {
@@ -55,19 +53,18 @@ func (b *memoryBase) order() {
 }
 
 func (b *memoryBase) buildOrdered() {
-	keys := make([]string, 0, len(b.rows))
-	for k := range b.rows {
-		keys = append(keys, k)
+	items := make([]item, 0, b.rows.n)
+	for i := range b.rows.slots {
+		if row := &b.rows.slots[i]; row.row != nil {
+			items = append(items, item{row.key(), row.value()})
+		}
 	}
-	slices.Sort(keys)
+	slices.SortFunc(items, func(a, b item) int { return bytes.Compare(a.key, b.key) })
 	b.ordered = newOrderedMap()
-	for _, k := range keys {
-		b.ordered.set(bytesOf(k), b.rows[k].val)
+	for _, it := range items {
+		b.ordered.set(it.key, it.val)
 	}
 }
-
-// bytesOf gives the bytes of a string, which must not be changed.
-func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // update runs fn, which may call set, delete and deleteRange, while no one reads. Open cursors keep what they see.
 func (b *memoryBase) update(fn func()) {
@@ -80,34 +77,30 @@ func (b *memoryBase) update(fn func()) {
 }
 
 func (b *memoryBase) set(key, val []byte) {
-	if row := b.rows[string(key)]; row != nil {
-		b.bytes += int64(len(val) - len(row.val))
-		if b.ordered == nil && cap(row.val) >= len(val) {
-			row.val = append(row.val[:0], val...) // nobody holds on to the bytes: cursors read those of the ordered map
+	row := b.rows.find(key)
+	if row == nil {
+		row = b.rows.insert(key, val)
+		b.bytes += int64(len(row.row))
+	} else {
+		b.bytes += int64(len(val) - len(row.value()))
+		if b.ordered == nil && cap(row.row) >= len(key)+len(val) {
+			row.row = append(row.row[:len(key)], val...) // nobody holds on to the bytes: cursors read those of the ordered map
 			return
 		}
-		row.val = slices.Clone(val)
-		if b.ordered != nil {
-			b.ordered.set(key, row.val)
-		}
-		return
+		row.row = joinRow(key, val)
 	}
-	k := string(key)
-	row := &memoryRow{append(make([]byte, 0, len(val)), val...)}
-	b.rows[k] = row
-	b.bytes += int64(len(k) + len(val))
 	if b.ordered != nil {
-		b.ordered.set(bytesOf(k), row.val)
+		b.ordered.set(row.key(), row.value())
 	}
 }
 
 func (b *memoryBase) delete(key []byte) {
-	row := b.rows[string(key)]
+	row := b.rows.find(key)
 	if row == nil {
 		return
 	}
-	b.bytes -= int64(len(key) + len(row.val))
-	delete(b.rows, string(key))
+	b.bytes -= int64(len(row.row))
+	b.rows.delete(key)
 	if b.ordered != nil {
 		b.ordered.delete(key)
 	}
@@ -116,21 +109,21 @@ func (b *memoryBase) delete(key []byte) {
 // deleteRange removes the keys in [lower, upper).
 func (b *memoryBase) deleteRange(lower, upper []byte) {
 	if b.ordered == nil {
-		if len(b.rows) == 0 {
+		if b.rows.n == 0 {
 			return
 		}
 		b.buildOrdered()
 	}
 	for _, it := range b.ordered.deleteRange(lower, upper) {
 		b.bytes -= int64(len(it.key) + len(it.val))
-		delete(b.rows, string(it.key))
+		b.rows.delete(it.key)
 	}
 }
 
 func (b *memoryBase) size() (entries int, bytes int64) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	return len(b.rows), b.bytes
+	return b.rows.n, b.bytes
 }
 
 type memoryCursor struct {

@@ -63,7 +63,7 @@ func (m *orderedMap) ownList() {
 	}
 }
 
-// set keeps val and, if it is new, key: the caller gives them away.
+// set keeps key and val: the caller gives them away.
 func (m *orderedMap) set(key, val []byte) {
 	if len(m.chunks) == 0 {
 		m.ownList()
@@ -74,7 +74,7 @@ func (m *orderedMap) set(key, val []byte) {
 	c := m.own(ci)
 	i, found := searchItems(c.items, key)
 	if found {
-		c.items[i].val = val
+		c.items[i] = item{key, val}
 		return
 	}
 	if len(c.items) == maxChunk {

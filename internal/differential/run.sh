@@ -25,7 +25,8 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/differential.XXXXXX")
 for focus in "$@"; do
   dir=$work/$focus
   python3 "$here/gen/random_scenarios.py" "$seed" "$n" "$dir" 1 "$focus"
-  java -Xmx1g -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=off -cp "$oracle/classes:$oracle/lib/*" Oracle fill "$dir"
+  java -Xmx1g -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=off -cp "$oracle/classes:$oracle/lib/*" Oracle fill "$dir" ||
+    echo "differential: the real driver itself fails on some scenarios (see BAD above); they are left out" >&2
   python3 "$here/gen/prune.py" "$dir"
 done
 cd "$root"
