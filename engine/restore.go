@@ -211,13 +211,10 @@ func restoreRecords(batch []state.RestoreRecord, records []*kgo.Record, keeps fu
 }
 
 // judge tells which records belong into a store. In a changelog all do; a source topic that serves as one may have records that the task
-// left out when it met them. Without a handler for them it can't have got beyond any, and they needn't be decoded.
+// left out when it met them.
 func (e *Engine) judge(r *runner, sp restoreSpan) (keeps func(*kgo.Record) (bool, error), err error) {
 	if !e.plan.Stores[sp.store].SourceAsChangelog {
 		return func(*kgo.Record) (bool, error) { return true, nil }, nil
-	}
-	if e.cfg.handlers.Deserialization == nil {
-		return func(rec *kgo.Record) (bool, error) { return rec.Key != nil, nil }, nil // tables leave out what has no key
 	}
 	j, err := task.NewJudge(task.Config{
 		ApplicationID: e.plan.ApplicationID, ID: r.spec.id, Subtopologies: r.spec.subs, Handlers: e.cfg.handlers, Clock: e.cfg.clock, Logger: e.log,
@@ -226,18 +223,10 @@ func (e *Engine) judge(r *runner, sp restoreSpan) (keeps func(*kgo.Record) (bool
 		return nil, err
 	}
 	return func(rec *kgo.Record) (bool, error) {
-		if rec.Key == nil {
-			return false, nil
-		}
-		raw := processors.RawRecord{
+		return j.Keeps(&processors.RawRecord{
 			Topic: rec.Topic, Partition: rec.Partition, Offset: rec.Offset, Timestamp: rec.Timestamp.UnixMilli(),
 			Key: rec.Key, Value: rec.Value, Headers: headers(rec.Headers),
-		}
-		keep, err := j.Keeps(&raw)
-		if err != nil {
-			return false, fmt.Errorf("%w (a record of the source topic that the store is restored from; it was let through before: give the handler back that did so)", err)
-		}
-		return keep, nil
+		})
 	}, nil
 }
 

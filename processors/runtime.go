@@ -51,6 +51,8 @@ type SourceSupplier interface {
 type Source interface {
 	// NewHead makes the slot for one input queue of the source: topic is the queue's topic.
 	NewHead(topic string) Head
+	// LeavesOut reports whether the source may leave out records that can be decoded, since it has a timestamp extractor of its own.
+	LeavesOut() bool
 }
 
 // Head is the deserialized head record of one input queue. A record is deserialized once, when it becomes the head, since its

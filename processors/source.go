@@ -26,20 +26,26 @@ func (s TopicSource[K, V]) NewSource(rt Runtime, children []Child) (Source, erro
 	if err != nil {
 		return nil, err
 	}
+	n := &topicSource[K, V]{rt: rt, next: next, leavesOut: s.Extractor != nil && !s.WallClock}
 	switch {
 	case s.WallClock:
 		s.Extractor = func(*Record[K, V], *RawRecord, int64) (int64, error) { return rt.Now().UnixMilli(), nil }
 	case s.Extractor == nil:
 		s.Extractor = FailOnInvalid[K, V]()
 	}
-	return &topicSource[K, V]{TopicSource: s, rt: rt, next: next}, nil
+	n.TopicSource = s
+	return n, nil
 }
 
 type topicSource[K, V any] struct {
 	TopicSource[K, V]
-	rt   Runtime
-	next Next[K, V]
+	rt        Runtime
+	next      Next[K, V]
+	leavesOut bool
 }
+
+// LeavesOut implements Source.
+func (s *topicSource[K, V]) LeavesOut() bool { return s.leavesOut }
 
 // NewHead implements Source.
 func (s *topicSource[K, V]) NewHead(topic string) Head {

@@ -49,12 +49,28 @@ func (q *queue) push(records []processors.RawRecord) {
 	case q.open && len(q.batches[last])+len(records) <= cap(q.batches[last]):
 		q.batches[last] = append(q.batches[last], records...)
 	default:
-		batch := q.spare
-		if q.spare = nil; batch == nil {
-			batch = make([]processors.RawRecord, 0, 2*small)
-		}
-		q.batches, q.open = append(q.batches, append(batch, records...)), true
+		q.batches, q.open = append(q.batches, append(q.smallBatch(), records...)), true
 	}
+}
+
+// pushOne adds a copy of a record.
+func (q *queue) pushOne(r *processors.RawRecord) {
+	q.bytes += rawSize(r)
+	q.n++
+	if last := len(q.batches) - 1; q.open && len(q.batches[last]) < cap(q.batches[last]) {
+		q.batches[last] = append(q.batches[last], *r)
+		return
+	}
+	q.batches, q.open = append(q.batches, append(q.smallBatch(), *r)), true
+}
+
+// smallBatch gives an empty batch that takes records one by one.
+func (q *queue) smallBatch() []processors.RawRecord {
+	batch := q.spare
+	if q.spare = nil; batch == nil {
+		batch = make([]processors.RawRecord, 0, 2*small)
+	}
+	return batch
 }
 
 func (q *queue) front() *processors.RawRecord { return &q.batches[0][q.first] }

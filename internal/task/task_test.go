@@ -49,6 +49,9 @@ func (h *textHead) Load(raw *processors.RawRecord, partitionTime int64) (int64, 
 
 func (h *textHead) Process() error { return h.next(&h.record) }
 
+// LeavesOut implements processors.Source.
+func (textSource) LeavesOut() bool { return false }
+
 type textSupplier struct{}
 
 func (textSupplier) NewSource(_ processors.Runtime, children []processors.Child) (processors.Source, error) {

@@ -3,6 +3,7 @@ package topologytest
 import (
 	"fmt"
 
+	"github.com/tributary-io/tributary/internal/task"
 	"github.com/tributary-io/tributary/processors"
 )
 
@@ -20,17 +21,32 @@ type Record struct {
 // broker holds the simulated topics. Everything in it is committed: what an open transaction has written is kept by the driver.
 type broker struct {
 	topics map[string]*topic
-	// order holds the topics' names as they came to be, so that walking over them is deterministic.
-	order []string
+	// order holds the topics as they came to be, so that walking over them is deterministic.
+	order []*topic
+	kept  arena
 }
 
 type topic struct {
 	name       string
-	partitions []recordLog
-	// produced are the records that the topology wrote, in that order, over all partitions.
-	produced []*Record
-	read     int // how many of produced were handed out by Read
+	partitions []partition
+	// produced are the records that the topology wrote, in that order, over all partitions: runs of successive offsets.
+	produced []run
+	read     place // how far produced was handed out by Read
 	next     int32
+	patterns []*patternInput // that match the name; see Driver.patternsOf
+	matched  bool
+}
+
+// run is a run of offsets of one partition.
+type run struct {
+	partition int32
+	from, to  int64
+}
+
+// place is a place in a list of runs.
+type place struct {
+	run  int
+	done int64 // records of that run
 }
 
 func newBroker() *broker { return &broker{topics: map[string]*topic{}} }
@@ -40,20 +56,30 @@ func (b *broker) create(name string, partitions int32) *topic {
 	if t := b.topics[name]; t != nil {
 		return t
 	}
-	t := &topic{name: name, partitions: make([]recordLog, max(partitions, 1))}
+	t := &topic{name: name, partitions: make([]partition, max(partitions, 1))}
+	for i := range t.partitions {
+		t.partitions[i] = partition{topic: t, number: int32(i), kept: &b.kept, committed: position{0, processors.NoTimestamp}}
+	}
 	b.topics[name] = t
-	b.order = append(b.order, name)
+	b.order = append(b.order, t)
 	return t
 }
 
-// append writes a record, whose bytes it keeps, and returns it with its offset.
-func (t *topic) append(r Record) (*Record, error) {
-	if r.Partition < 0 || int(r.Partition) >= len(t.partitions) {
-		return nil, fmt.Errorf("topic %s has %d partitions, there is none of number %d", t.name, len(t.partitions), r.Partition)
+// partition finds a partition, nil if there is none.
+func (b *broker) partition(tp task.TopicPartition) *partition {
+	t := b.topics[tp.Topic]
+	if t == nil || tp.Partition < 0 || int(tp.Partition) >= len(t.partitions) {
+		return nil
 	}
-	log := &t.partitions[r.Partition]
-	r.Offset = int64(log.n)
-	return log.append(r), nil
+	return &t.partitions[tp.Partition]
+}
+
+// find finds a partition of the topic.
+func (t *topic) find(number int32) (*partition, error) {
+	if number < 0 || int(number) >= len(t.partitions) {
+		return nil, fmt.Errorf("topic %s has %d partitions, there is none of number %d", t.name, len(t.partitions), number)
+	}
+	return &t.partitions[number], nil
 }
 
 // choose picks the partition of a record as Kafka's default partitioner does: by the key's hash; records without a key go round.
@@ -67,33 +93,35 @@ func (t *topic) choose(key []byte) int32 {
 	return int32(murmur2(key)&0x7fffffff) % n
 }
 
-// produce appends a record that the topology wrote.
-func (t *topic) produce(r Record) (*Record, error) {
-	written, err := t.append(r)
-	if err == nil {
-		t.produced = append(t.produced, written)
+// produce appends a record that the topology wrote, and returns its offset.
+func (p *partition) produce(e entry, headers []processors.Header) int64 {
+	offset := p.append(e, headers)
+	runs := p.topic.produced
+	if last := len(runs) - 1; last >= 0 && runs[last].partition == p.number && runs[last].to == offset {
+		runs[last].to++
+	} else {
+		p.topic.produced = append(runs, run{p.number, offset, offset + 1})
 	}
-	return written, err
+	return offset
 }
 
 // unread returns what the topology wrote since the last call.
-func (t *topic) unread() []Record {
-	if t.read == len(t.produced) {
-		return nil
+func (t *topic) unread() (records []Record) {
+	for ; t.read.run < len(t.produced); t.read = (place{t.read.run + 1, 0}) {
+		r := t.produced[t.read.run]
+		from := r.from + t.read.done
+		if records == nil && from < r.to {
+			records = make([]Record, 0, r.to-from)
+		}
+		for ; from < r.to; from++ {
+			records = append(records, t.partitions[r.partition].at(from))
+		}
+		if t.read.run == len(t.produced)-1 { // the last run may grow
+			t.read.done = r.to - r.from
+			break
+		}
 	}
-	records := make([]Record, 0, len(t.produced)-t.read)
-	for _, r := range t.produced[t.read:] {
-		records = append(records, *r)
-	}
-	t.read = len(t.produced)
 	return records
-}
-
-// raw gives the record as a task takes it.
-func (r *Record) raw() processors.RawRecord {
-	return processors.RawRecord{
-		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp, Key: r.Key, Value: r.Value, Headers: r.Headers,
-	}
 }
 
 // cloneBytes keeps the difference between a null and an empty value.

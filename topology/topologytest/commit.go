@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 
-	"github.com/tributary-io/tributary/internal/task"
 	"github.com/tributary-io/tributary/state"
 )
 
@@ -44,10 +43,8 @@ func (d *Driver) commit() error {
 	if lost {
 		// The engine asks for the committed offsets and finds that the commit has landed: it goes on from there with its stores restored.
 		d.aborted++
-		for _, r := range written {
-			if _, err := d.broker.topics[r.Topic].produce(r); err != nil {
-				return err
-			}
+		for i := range written {
+			written[i].to.produce(written[i].entry, written[i].headers)
 		}
 		return d.rewind()
 	}
@@ -58,11 +55,8 @@ func (d *Driver) commit() error {
 		m.task.TakeDirty()
 	}
 	for i := range written {
-		r, err := d.broker.topics[written[i].Topic].produce(written[i])
-		if err != nil {
-			return err
-		}
-		if err := d.deliver(r); err != nil {
+		w := &written[i]
+		if err := d.deliver(w.to, w.to.produce(w.entry, w.headers)); err != nil {
 			return err
 		}
 	}
@@ -82,9 +76,8 @@ func (m *member) seal() error {
 	clear(m.logged)
 	for r := range gen.Changelog() {
 		m.logged[r.Store]++
-		m.d.open = append(m.d.open, m.d.kept.record(Record{
-			Topic: m.stores[r.Store].plan.Changelog, Partition: m.id.Partition, Timestamp: r.Timestamp, Key: r.Key, Value: r.Value, Headers: r.Headers,
-		}))
+		to := m.stores[r.Store].changelog
+		m.d.open = append(m.d.open, pending{to, to.kept.keep(r.Timestamp, r.Key, r.Value), keepHeaders(r.Headers)})
 	}
 	return nil
 }
@@ -117,9 +110,9 @@ func (d *Driver) changelogEnds(m *member) []int64 {
 		switch s := st.plan; {
 		case s.Changelog == "":
 		case s.SourceAsChangelog:
-			end = d.committed[task.TopicPartition{Topic: s.Changelog, Partition: m.id.Partition}].offset
+			end = st.changelog.committed.offset
 		default:
-			end = int64(d.broker.topics[s.Changelog].partitions[m.id.Partition].n) + m.logged[i]
+			end = int64(st.changelog.n) + m.logged[i]
 		}
 		d.ends = append(d.ends, end)
 	}
@@ -129,14 +122,19 @@ func (d *Driver) changelogEnds(m *member) []int64 {
 // storeOffsets stores how far the tasks have come. Where rows are landed the tables say that.
 func (d *Driver) storeOffsets() {
 	for _, m := range d.tasks {
-		d.positions = m.task.Positions(d.positions[:0])
-		for _, p := range d.positions {
-			if p.Offset >= 0 && d.landedBy[p.TopicPartition] == nil {
-				d.committed[p.TopicPartition] = position{p.Offset, p.PartitionTime}
+		for _, p := range m.inputs {
+			if p.landedBy != nil {
+				continue
+			}
+			if offset, partitionTime := p.input.Progress(); offset >= 0 {
+				p.committed = position{offset, partitionTime}
 			}
 		}
-		if now := m.task.Progress(); !maps.Equal(now, d.progress[m.id]) {
-			d.progress[m.id] = maps.Clone(now)
+		if now := m.task.Progress(); len(now) > 0 {
+			if d.progress[m.id] == nil {
+				d.progress[m.id] = map[string]int64{}
+			}
+			maps.Copy(d.progress[m.id], now) // keys only ever come
 		}
 	}
 }

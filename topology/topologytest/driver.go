@@ -10,6 +10,7 @@ import (
 
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/internal/task"
+	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/state"
 	"github.com/tributary-io/tributary/topology"
 )
@@ -28,22 +29,25 @@ type Driver struct {
 	resources *state.Resources // of stores on disk
 	counts    map[string]int32 // partitions of internal topics, in the partitioned mode
 
-	tasks  []*member
-	global *member // nil without global stores
-	reader map[task.TopicPartition]*member
+	tasks    []*member
+	global   *member         // nil without global stores
+	patterns []*patternInput // of sources that read topics by a pattern
 
-	open      []Record // what the open transaction has written
-	spare     []Record // the last one's, to be used again
-	kept      arena
-	ends      []int64         // scratch
-	positions []task.Position // scratch
-	committed map[task.TopicPartition]position
-	progress  map[task.ID]map[string]int64
-	tables    map[string]*table
-	landedBy  map[task.TopicPartition][]*table // inputs of sub-topologies that only land rows: the tables know how far they are read
-	failures  map[Op][]error
-	aborted   int
-	dropped   map[string]int64 // by reason, of tasks that are closed
+	open     []pending // what the open transaction has written
+	spare    []pending // the last one's, to be used again
+	ends     []int64   // scratch
+	progress map[task.ID]map[string]int64
+	tables   map[string]*table
+	failures [opCount][]error
+	aborted  int
+	dropped  map[string]int64 // by reason, of tasks that are closed
+}
+
+// pending is a record of the open transaction.
+type pending struct {
+	to      *partition
+	entry   entry
+	headers []processors.Header
 }
 
 // position is a committed offset with its metadata.
@@ -70,9 +74,9 @@ func Open(p *topology.Plan, opts ...Option) (*Driver, error) { return open(nil, 
 func open(tb testing.TB, p *topology.Plan, opts []Option) (*Driver, error) {
 	d := &Driver{
 		tb: tb, plan: p.Internal(), opts: newOptions(opts), broker: newBroker(),
-		committed: map[task.TopicPartition]position{}, progress: map[task.ID]map[string]int64{},
-		tables: map[string]*table{}, failures: map[Op][]error{}, dropped: map[string]int64{},
+		progress: map[task.ID]map[string]int64{}, tables: map[string]*table{}, dropped: map[string]int64{},
 	}
+	d.patterns = patternInputs(d.plan)
 	d.now = d.opts.start
 	if d.opts.stateDir != "" {
 		d.resources = state.NewResources(state.ResourceOptions{CacheBytes: 16 << 20})
@@ -132,29 +136,14 @@ func (d *Driver) createTopics() error {
 // matched lists, by source, the topics that its pattern matches.
 func (d *Driver) matched() map[string][]string {
 	m := map[string][]string{}
-	for _, n := range d.patternSources() {
-		re, err := plan.CompilePattern(n.Pattern)
-		if err != nil {
-			continue // Build has refused it
-		}
-		for _, name := range d.broker.order {
-			if re.MatchString(name) {
-				m[n.Name] = append(m[n.Name], name)
+	for _, p := range d.patterns {
+		for _, t := range d.broker.order {
+			if p.expr.MatchString(t.name) {
+				m[p.node.Name] = append(m[p.node.Name], t.name)
 			}
 		}
 	}
 	return m
-}
-
-func (d *Driver) patternSources() (nodes []*plan.Node) {
-	for _, sub := range d.plan.Subtopologies {
-		for _, n := range sub.Nodes {
-			if n.Kind == plan.SourceNode && n.Pattern != "" {
-				nodes = append(nodes, n)
-			}
-		}
-	}
-	return nodes
 }
 
 func sortedNames[V any](m map[string]V) []string {
@@ -210,16 +199,26 @@ func (d *Driver) pipe(r Record) error {
 	if err != nil {
 		return err
 	}
-	if !d.partitioned() {
-		r.Partition = 0
-	} else if r.Partition < 0 {
-		r.Partition = t.choose(r.Key)
+	return d.pipeTo(t, &r)
+}
+
+// pipeTo pipes a record to its topic, which is that of inputTopic.
+func (d *Driver) pipeTo(t *topic, r *Record) error {
+	if d.fatal != nil {
+		return fmt.Errorf("the topology has stopped: %w", d.fatal)
 	}
-	written, err := t.append(d.kept.record(r))
+	number := r.Partition
+	if !d.partitioned() {
+		number = 0
+	} else if number < 0 {
+		number = t.choose(r.Key)
+	}
+	p, err := t.find(number)
 	if err != nil {
 		return err
 	}
-	if err := d.deliver(written); err != nil {
+	offset := p.append(p.kept.keep(r.Timestamp, r.Key, r.Value), keepHeaders(r.Headers))
+	if err := d.deliver(p, offset); err != nil {
 		return d.failed(err)
 	}
 	return d.failed(d.settle())
@@ -230,9 +229,8 @@ func (d *Driver) inputTopic(name string) (*topic, error) {
 	if t := d.broker.topics[name]; t != nil {
 		return t, nil
 	}
-	for _, n := range d.patternSources() {
-		re, err := plan.CompilePattern(n.Pattern)
-		if err == nil && re.MatchString(name) {
+	for _, p := range d.patterns {
+		if p.expr.MatchString(name) {
 			return d.broker.create(name, d.userPartitions(name)), d.readNewTopic(name)
 		}
 	}
@@ -249,8 +247,8 @@ func (d *Driver) inputs() []string {
 			}
 		}
 	}
-	for _, n := range d.patternSources() {
-		names["/"+n.Pattern+"/"] = true
+	for _, p := range d.patterns {
+		names["/"+p.node.Pattern+"/"] = true
 	}
 	return sortedNames(names)
 }
@@ -288,9 +286,9 @@ func (d *Driver) Now() time.Time { return d.now }
 // Topics names the topics that the topology has written to, in order.
 func (d *Driver) Topics() []string {
 	var names []string
-	for _, name := range d.broker.order {
-		if len(d.broker.topics[name].produced) > 0 {
-			names = append(names, name)
+	for _, t := range d.broker.order {
+		if len(t.produced) > 0 {
+			names = append(names, t.name)
 		}
 	}
 	sort.Strings(names)
@@ -300,12 +298,11 @@ func (d *Driver) Topics() []string {
 // Records returns all records of one partition of a topic, those that were piped in as well. Their bytes are the driver's: don't change
 // them.
 func (d *Driver) Records(topic string, partition int32) []Record {
-	t := d.broker.topics[topic]
-	if t == nil || partition < 0 || int(partition) >= len(t.partitions) {
+	p := d.broker.partition(task.TopicPartition{Topic: topic, Partition: partition})
+	if p == nil {
 		return nil
 	}
-	log := &t.partitions[partition]
-	return log.span(0, log.n)
+	return p.span(0, int64(p.n))
 }
 
 // Read returns the records that the topology has written to a topic, and committed, since the last call, over all partitions.

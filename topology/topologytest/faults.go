@@ -16,6 +16,8 @@ const (
 	CommitReplyOp
 	// LakeOp is the commit of a table. The batch is dropped and its input read again.
 	LakeOp
+
+	opCount
 )
 
 func (op Op) String() string {

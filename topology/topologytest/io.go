@@ -28,6 +28,7 @@ type InputTopic[K, V any] struct {
 	value serde.Codec[V]
 
 	keyBuf, valueBuf []byte // used again: the driver copies
+	to               *topic // once it is known
 }
 
 // Input makes an InputTopic.
@@ -65,7 +66,13 @@ func (in *InputTopic[K, V]) send(m Message[K, V], partition int32) error {
 	if err != nil {
 		return in.d.report(fmt.Errorf("topic %s: the value can't be encoded: %w", in.topic, err))
 	}
-	return in.d.Pipe(Record{Topic: in.topic, Partition: partition, Timestamp: m.Timestamp, Key: key, Value: value, Headers: m.Headers})
+	if in.to == nil && in.d.fatal == nil {
+		if in.to, err = in.d.inputTopic(in.topic); err != nil {
+			return in.d.report(err)
+		}
+	}
+	r := Record{Partition: partition, Timestamp: m.Timestamp, Key: key, Value: value, Headers: m.Headers}
+	return in.d.report(in.d.pipeTo(in.to, &r))
 }
 
 // encode gives nil for a null, and bytes that aren't nil for everything else, in buf. buf isn't nil.

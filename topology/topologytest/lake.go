@@ -79,7 +79,11 @@ func (a *appender) Append(key, value any, meta *sink.Meta) error {
 
 // makeTables makes the tables that the plan ends in, and notes which inputs they account for.
 func (d *Driver) makeTables() {
-	d.landedBy = map[task.TopicPartition][]*table{}
+	for _, t := range d.broker.order {
+		for i := range t.partitions {
+			t.partitions[i].landedBy = nil
+		}
+	}
 	for _, sub := range d.plan.Subtopologies {
 		var fed []*table
 		for _, n := range sub.Nodes {
@@ -95,7 +99,7 @@ func (d *Driver) makeTables() {
 			continue
 		}
 		for _, tp := range d.partitionsOf([]*plan.Subtopology{sub}) {
-			d.landedBy[tp] = fed
+			d.broker.partition(tp).landedBy = fed
 		}
 	}
 }
@@ -109,6 +113,9 @@ func (d *Driver) dropBatches() {
 // landTables commits the tables' batches, each with the progress of its inputs. A table that fails drops its batch, and what it was
 // fed is read again.
 func (d *Driver) landTables() error {
+	if len(d.tables) == 0 {
+		return nil
+	}
 	for _, name := range sortedNames(d.tables) {
 		t := d.tables[name]
 		inputs := d.inputsOf(t)
@@ -121,47 +128,46 @@ func (d *Driver) landTables() error {
 		}
 		t.rows = append(t.rows, t.batch...)
 		t.batch = nil
-		for tp, m := range inputs {
-			for _, p := range m.task.Positions(nil) {
-				if p.TopicPartition == tp && p.Offset > t.progress[tp].offset {
-					t.progress[tp] = position{p.Offset, p.PartitionTime}
-				}
+		for _, p := range inputs {
+			if offset, partitionTime := p.input.Progress(); offset > t.progress[p.id()].offset {
+				t.progress[p.id()] = position{offset, partitionTime}
 			}
 		}
 	}
 	return nil
 }
 
-// inputsOf lists the inputs that a table accounts for, with the tasks that read them.
-func (d *Driver) inputsOf(t *table) map[task.TopicPartition]*member {
-	inputs := map[task.TopicPartition]*member{}
-	for tp, fed := range d.landedBy {
-		if slices.Contains(fed, t) && d.reader[tp] != nil {
-			inputs[tp] = d.reader[tp]
+// inputsOf lists the inputs that a table accounts for.
+func (d *Driver) inputsOf(t *table) (inputs []*partition) {
+	for _, m := range d.tasks {
+		for _, p := range m.inputs {
+			if slices.Contains(p.landedBy, t) {
+				inputs = append(inputs, p)
+			}
 		}
 	}
 	return inputs
 }
 
 // landed is the lowest progress of an input over the tables that it feeds.
-func (d *Driver) landed(tp task.TopicPartition) position {
+func (p *partition) landed() position {
 	var low position
-	for i, t := range d.landedBy[tp] {
-		p, ok := t.progress[tp]
+	for i, t := range p.landedBy {
+		at, ok := t.progress[p.id()]
 		if !ok {
-			p = position{0, processors.NoTimestamp}
+			at = position{0, processors.NoTimestamp}
 		}
-		if i == 0 || p.offset < low.offset {
-			low = p
+		if i == 0 || at.offset < low.offset {
+			low = at
 		}
 	}
 	return low
 }
 
 // readAgain takes inputs back to what their tables have landed.
-func (d *Driver) readAgain(inputs map[task.TopicPartition]*member) error {
-	for tp, m := range inputs {
-		if err := d.seek(m, tp, d.landed(tp)); err != nil {
+func (d *Driver) readAgain(inputs []*partition) error {
+	for _, p := range inputs {
+		if err := d.seek(p.reader, p.id(), p.landed()); err != nil {
 			return err
 		}
 	}

@@ -19,23 +19,27 @@ type member struct {
 	id   task.ID
 	subs []*plan.Subtopology
 	task *task.Task
-	db   *state.DB // nil without stores
+	// inputs are the partitions that it reads.
+	inputs []*partition
+	db     *state.DB // nil without stores
 	// stores are those of db, and logged how many changelog records of each are in the open transaction.
 	stores []memberStore
 	logged []int64
 	// sealed is the generation of the stores that is being committed.
 	sealed *state.Generation
+	// sink is the topic last written to.
+	sink *topic
 }
 
 // memberStore is a store of the member's.
 type memberStore struct {
-	name string
-	plan *plan.Store
+	name      string
+	plan      *plan.Store
+	changelog *partition // nil without one
 }
 
 // start makes all tasks, restores their stores, and hands them what they have not read.
 func (d *Driver) start() error {
-	d.reader = map[task.TopicPartition]*member{}
 	d.makeTables()
 	if len(d.plan.Globals) > 0 {
 		m, err := d.newMember(task.ID{Subtopology: -1}, d.plan.Globals, d.partitionsOf(d.plan.Globals))
@@ -126,22 +130,7 @@ func (d *Driver) newMember(id task.ID, subs []*plan.Subtopology, inputs []task.T
 	if err := m.openStores(); err != nil {
 		return nil, err
 	}
-	cfg := task.Config{
-		ApplicationID: d.plan.ApplicationID, ID: id, Subtopologies: subs, Inputs: inputs,
-		Collector: m, Lake: m.appender, Handlers: d.opts.handlers,
-		Clock: func() time.Time { return d.now }, Logger: d.opts.logger, MaxIdle: -1,
-		AdvanceIdleMs: d.plan.AdvanceIdleMs,
-	}
-	if m.db != nil {
-		cfg.DB = m.db
-	}
-	if id.Subtopology < 0 {
-		// As in Kafka Streams, what can't be decoded from a global topic is left out whatever the handlers say.
-		cfg.Handlers = processors.Handlers{Deserialization: processors.SkipOnError()}
-	} else if d.global != nil && d.global.db != nil {
-		cfg.GlobalStores = d.global.db
-	}
-	t, err := task.New(cfg)
+	t, err := task.New(m.config(inputs))
 	if err != nil {
 		return nil, errors.Join(err, m.close())
 	}
@@ -154,9 +143,32 @@ func (d *Driver) newMember(id task.ID, subs []*plan.Subtopology, inputs []task.T
 		return nil, errors.Join(err, m.close())
 	}
 	for _, tp := range inputs {
-		d.reader[tp] = m
+		p := d.broker.partition(tp)
+		p.input, _ = t.Input(tp)
+		p.reader, m.inputs = m, append(m.inputs, p)
 	}
 	return m, nil
+}
+
+// config is what the member's task is made of.
+func (m *member) config(inputs []task.TopicPartition) task.Config {
+	d := m.d
+	cfg := task.Config{
+		ApplicationID: d.plan.ApplicationID, ID: m.id, Subtopologies: m.subs, Inputs: inputs,
+		Collector: m, Lake: m.appender, Handlers: d.opts.handlers,
+		Clock: func() time.Time { return d.now }, Logger: d.opts.logger, MaxIdle: -1,
+		AdvanceIdleMs: d.plan.AdvanceIdleMs,
+	}
+	if m.db != nil {
+		cfg.DB = m.db
+	}
+	if m.id.Subtopology < 0 {
+		// As in Kafka Streams, what can't be decoded from a global topic is left out whatever the handlers say.
+		cfg.Handlers = processors.Handlers{Deserialization: processors.SkipOnError()}
+	} else if d.global != nil && d.global.db != nil {
+		cfg.GlobalStores = d.global.db
+	}
+	return cfg
 }
 
 // specs are the stores of the member's sub-topologies.
@@ -189,7 +201,11 @@ func (m *member) openStores() (err error) {
 		return fmt.Errorf("task %s: opening the stores: %w", m.id, err)
 	}
 	for _, spec := range m.db.Stores() {
-		m.stores = append(m.stores, memberStore{spec.Name, m.d.plan.Stores[spec.Name]})
+		st := memberStore{name: spec.Name, plan: m.d.plan.Stores[spec.Name]}
+		if st.plan.Changelog != "" {
+			st.changelog = m.d.broker.partition(task.TopicPartition{Topic: st.plan.Changelog, Partition: m.id.Partition})
+		}
+		m.stores = append(m.stores, st)
 	}
 	m.logged = make([]int64, len(m.stores))
 	return nil
@@ -220,17 +236,23 @@ func (m *member) Send(out *task.Out) error {
 	if err := m.d.failure(ProduceOp); err != nil {
 		return err
 	}
-	t := m.d.broker.create(out.Topic, m.d.userPartitions(out.Topic))
-	partition := out.Partition
+	t := m.sink
+	if t == nil || t.name != out.Topic {
+		t = m.d.broker.create(out.Topic, m.d.userPartitions(out.Topic))
+		m.sink = t
+	}
+	number := out.Partition
 	switch {
 	case !m.d.partitioned():
-		partition = 0
-	case partition < 0:
-		partition = t.choose(out.Key)
+		number = 0
+	case number < 0:
+		number = t.choose(out.Key)
 	}
-	m.d.open = append(m.d.open, m.d.kept.record(Record{
-		Topic: out.Topic, Partition: partition, Timestamp: out.Timestamp, Key: out.Key, Value: out.Value, Headers: out.Headers,
-	}))
+	p, err := t.find(number)
+	if err != nil {
+		return err
+	}
+	m.d.open = append(m.d.open, pending{p, p.kept.keep(out.Timestamp, out.Key, out.Value), keepHeaders(out.Headers)})
 	return nil
 }
 

@@ -1,11 +1,33 @@
 package topologytest
 
-import "github.com/tributary-io/tributary/processors"
+import (
+	"github.com/tributary-io/tributary/internal/task"
+	"github.com/tributary-io/tributary/processors"
+)
 
-// recordLog is one partition's records. It grows in pieces, so that a record stays where it is and long logs aren't copied.
-type recordLog struct {
-	pieces [][]Record // all but the last are full
-	n      int
+// partition is one partition of a simulated topic: its records, and who reads them. Records are kept as entries without pointers, of which a
+// long test may have millions: the garbage collector passes over them. They grow in pieces, so that long logs aren't copied.
+type partition struct {
+	topic   *topic
+	number  int32
+	kept    *arena
+	pieces  [][]entry // all but the last are full
+	n       int
+	headers [][]processors.Header // of the records that have some
+	names   []string              // of a pattern's input: the topics that its records are copied from, by offset
+
+	reader    *member // nil if nothing reads the partition
+	input     task.Input
+	committed position // the reader's
+	landedBy  []*table // of sub-topologies that only land rows: the tables know how far they are read
+}
+
+// entry is a record: where its bytes lie, key before value.
+type entry struct {
+	timestamp  int64
+	piece, at  uint32
+	key, value int32  // lengths; negative for a null
+	headers    uint32 // + 1, in the partition's headers; 0 for none
 }
 
 const pieceRecords = 1024
@@ -13,64 +35,113 @@ const pieceRecords = 1024
 // firstPiece is small: most topics of most tests hold a few records.
 const firstPiece = 16
 
-func (l *recordLog) append(r Record) *Record {
-	if last := len(l.pieces) - 1; last < 0 || len(l.pieces[last]) == pieceRecords {
-		l.pieces = append(l.pieces, make([]Record, 0, firstPiece))
+// append adds a record and returns its offset.
+func (p *partition) append(e entry, headers []processors.Header) int64 {
+	if len(headers) > 0 {
+		p.headers = append(p.headers, headers)
+		e.headers = uint32(len(p.headers))
 	}
-	last := &l.pieces[len(l.pieces)-1]
+	if last := len(p.pieces) - 1; last < 0 || len(p.pieces[last]) == pieceRecords {
+		size := pieceRecords
+		if last < 0 {
+			size = firstPiece
+		}
+		p.pieces = append(p.pieces, make([]entry, 0, size))
+	}
+	last := &p.pieces[len(p.pieces)-1]
 	if len(*last) == firstPiece && cap(*last) == firstPiece {
-		*last = append(make([]Record, 0, pieceRecords), *last...)
+		*last = append(make([]entry, 0, pieceRecords), *last...)
 	}
-	*last = append(*last, r)
-	l.n++
-	return &(*last)[len(*last)-1]
+	*last = append(*last, e)
+	p.n++
+	return int64(p.n - 1)
 }
 
-func (l *recordLog) at(offset int) *Record {
-	return &l.pieces[offset/pieceRecords][offset%pieceRecords]
+// at gives the record at an offset. Its bytes are the log's.
+func (p *partition) at(offset int64) Record {
+	e := &p.pieces[offset/pieceRecords][offset%pieceRecords]
+	r := Record{Topic: p.topic.name, Partition: p.number, Offset: offset, Timestamp: e.timestamp}
+	r.Key, r.Value = p.kept.bytes(e)
+	if e.headers > 0 {
+		r.Headers = p.headers[e.headers-1]
+	}
+	if p.names != nil {
+		r.Topic = p.names[offset]
+	}
+	return r
+}
+
+// raw gives the record at an offset as a task takes it.
+func (p *partition) raw(offset int64) processors.RawRecord {
+	r := p.at(offset)
+	return processors.RawRecord{
+		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp, Key: r.Key, Value: r.Value, Headers: r.Headers,
+	}
+}
+
+func (p *partition) id() task.TopicPartition {
+	return task.TopicPartition{Topic: p.topic.name, Partition: p.number}
 }
 
 // span is a copy of the records from one offset to another.
-func (l *recordLog) span(from, to int) []Record {
+func (p *partition) span(from, to int64) []Record {
 	records := make([]Record, 0, max(to-from, 0))
 	for i := from; i < to; i++ {
-		records = append(records, *l.at(i))
+		records = append(records, p.at(i))
 	}
 	return records
 }
 
 // arena keeps copies of bytes in large pieces: what is in a topic stays there for good.
-type arena struct{ free []byte }
+type arena struct{ pieces [][]byte }
 
-const arenaPiece = 64 << 10
+const arenaPiece = 256 << 10
 
-// copy keeps the difference between a null and an empty value.
-func (a *arena) copy(b []byte) []byte {
-	if b == nil {
-		return nil
+// keep copies a key and a value, and gives an entry that says where they are. It keeps the difference between a null and an empty value.
+func (a *arena) keep(timestamp int64, key, value []byte) entry {
+	last, size := len(a.pieces)-1, len(key)+len(value)
+	if last < 0 || size > cap(a.pieces[last])-len(a.pieces[last]) {
+		a.pieces = append(a.pieces, make([]byte, 0, max(size, a.nextPiece())))
+		last++
 	}
-	if len(b) > cap(a.free)-len(a.free) {
-		if len(b) > arenaPiece/8 {
-			return append(make([]byte, 0, len(b)), b...)
-		}
-		a.free = make([]byte, 0, arenaPiece)
-	}
-	from := len(a.free)
-	a.free = append(a.free, b...)
-	return a.free[from:len(a.free):len(a.free)]
+	piece := a.pieces[last]
+	e := entry{timestamp: timestamp, piece: uint32(last), at: uint32(len(piece)), key: length(key), value: length(value)}
+	a.pieces[last] = append(append(piece, key...), value...)
+	return e
 }
 
-// record copies what a caller may reuse.
-func (a *arena) record(r Record) Record {
-	r.Key, r.Value = a.copy(r.Key), a.copy(r.Value)
-	if len(r.Headers) == 0 {
-		r.Headers = nil
-		return r
+// nextPiece grows with what there is: most tests need little.
+func (a *arena) nextPiece() int { return min(arenaPiece, 4<<10*(len(a.pieces)+1)) }
+
+func length(b []byte) int32 {
+	if b == nil {
+		return -1
 	}
-	headers := make([]processors.Header, len(r.Headers))
-	for i, h := range r.Headers {
-		headers[i] = processors.Header{Key: h.Key, Value: a.copy(h.Value)}
+	return int32(len(b))
+}
+
+// bytes gives an entry's key and value.
+func (a *arena) bytes(e *entry) (key, value []byte) {
+	piece := a.pieces[e.piece]
+	mid := e.at + uint32(max(e.key, 0))
+	if e.key >= 0 {
+		key = piece[e.at:mid:mid]
 	}
-	r.Headers = headers
-	return r
+	if e.value >= 0 {
+		end := mid + uint32(e.value)
+		value = piece[mid:end:end]
+	}
+	return key, value
+}
+
+// keepHeaders copies headers, which a caller may reuse.
+func keepHeaders(headers []processors.Header) []processors.Header {
+	if len(headers) == 0 {
+		return nil
+	}
+	kept := make([]processors.Header, len(headers))
+	for i, h := range headers {
+		kept[i] = processors.Header{Key: h.Key, Value: cloneBytes(h.Value)}
+	}
+	return kept
 }

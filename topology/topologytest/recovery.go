@@ -78,7 +78,12 @@ func (d *Driver) stop() error {
 		}
 		errs = append(errs, m.close())
 	}
-	d.tasks, d.global, d.reader = nil, nil, nil
+	for _, t := range d.broker.order {
+		for i := range t.partitions {
+			t.partitions[i].reader, t.partitions[i].input = nil, task.Input{}
+		}
+	}
+	d.tasks, d.global = nil, nil
 	return errors.Join(errs...)
 }
 
@@ -88,41 +93,51 @@ func (m *member) restore() error {
 		return nil // global stores are filled by reading their topics again
 	}
 	for _, st := range m.stores {
-		s := st.plan
-		if s.Changelog == "" {
+		if st.changelog == nil {
 			continue
 		}
-		tp := task.TopicPartition{Topic: s.Changelog, Partition: m.id.Partition}
-		log := &m.d.broker.topics[tp.Topic].partitions[tp.Partition]
-		end := int64(log.n)
-		if s.SourceAsChangelog {
-			end = m.d.committed[tp].offset
-		}
-		from, _ := m.db.Offset(st.name)
-		if err := m.db.Restore(st.name, restoreRecords(log.span(int(min(from, end)), int(end))), end); err != nil {
-			return fmt.Errorf("task %s: restoring store %s from %s: %w", m.id, st.name, tp, err)
+		if err := m.restoreStore(st); err != nil {
+			return fmt.Errorf("task %s: restoring store %s from %s: %w", m.id, st.name, st.changelog.id(), err)
 		}
 	}
 	return nil
 }
 
-func restoreRecords(records []Record) []state.RestoreRecord {
-	out := make([]state.RestoreRecord, len(records))
-	for i, r := range records {
-		out[i] = state.RestoreRecord{Key: r.Key, Value: r.Value, Timestamp: r.Timestamp, Headers: r.Headers}
+func (m *member) restoreStore(st memberStore) error {
+	log, end := st.changelog, int64(st.changelog.n)
+	keeps := func(*processors.RawRecord) (bool, error) { return true, nil }
+	if st.plan.SourceAsChangelog {
+		end = log.committed.offset
+		judge, err := task.NewJudge(m.config(nil), log.id())
+		if err != nil {
+			return err
+		}
+		keeps = judge.Keeps
 	}
-	return out
+	from, _ := m.db.Offset(st.name)
+	var records []state.RestoreRecord
+	for offset := from; offset < end; offset++ {
+		r := log.raw(offset)
+		keep, err := keeps(&r)
+		if err != nil {
+			return err
+		}
+		if keep {
+			records = append(records, state.RestoreRecord{Key: r.Key, Value: r.Value, Timestamp: r.Timestamp, Headers: r.Headers})
+		}
+	}
+	return m.db.Restore(st.name, records, end)
 }
 
 // catchUp hands the tasks what they have not read: global tables everything, the others what is behind the committed offsets.
 func (d *Driver) catchUp() error {
 	for _, m := range d.members() {
 		for _, tp := range m.task.Inputs() {
-			at := position{0, processors.NoTimestamp}
-			if d.landedBy[tp] != nil {
-				at = d.landed(tp)
-			} else if p, ok := d.committed[tp]; ok && m != d.global {
-				at = p
+			at, p := position{0, processors.NoTimestamp}, d.broker.partition(tp)
+			if p.landedBy != nil {
+				at = p.landed()
+			} else if m != d.global {
+				at = p.committed
 			}
 			if err := d.seek(m, tp, at); err != nil {
 				return err
@@ -140,13 +155,13 @@ func (d *Driver) seek(m *member, tp task.TopicPartition, at position) error {
 	if err := m.task.SetPosition(tp, at.offset, at.partitionTime); err != nil {
 		return err
 	}
-	log := &d.broker.topics[tp.Topic].partitions[tp.Partition]
+	p := d.broker.partition(tp)
 	var raw []processors.RawRecord
-	for i := int(at.offset); i < log.n; i++ {
-		raw = append(raw, log.at(i).raw())
+	for offset := at.offset; offset < int64(p.n); offset++ {
+		raw = append(raw, p.raw(offset))
 	}
 	if len(raw) == 0 {
 		return nil
 	}
-	return m.task.Add(tp, raw, int64(log.n))
+	return m.task.Add(tp, raw, int64(p.n))
 }

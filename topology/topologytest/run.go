@@ -1,55 +1,20 @@
 package topologytest
 
-import (
-	"fmt"
-
-	"github.com/tributary-io/tributary/internal/plan"
-	"github.com/tributary-io/tributary/internal/task"
-	"github.com/tributary-io/tributary/processors"
-)
+import "fmt"
 
 // deliver hands a record that is in its topic to the task that reads it. A global table takes it at once.
-func (d *Driver) deliver(r *Record) error {
-	if m := d.reader[task.TopicPartition{Topic: r.Topic, Partition: r.Partition}]; m != nil {
-		if err := d.hand(m, r); err != nil {
-			return err
+func (d *Driver) deliver(p *partition, offset int64) error {
+	if p.reader != nil {
+		raw := p.raw(offset)
+		p.input.Add(&raw, offset+1)
+		if p.reader == d.global {
+			if err := d.settleGlobal(); err != nil {
+				return err
+			}
 		}
 	}
-	return d.deliverToPatterns(r)
-}
-
-// deliverToPatterns copies a record to the inputs that stand for patterns in the driver mode. Offsets are counted by pattern there.
-func (d *Driver) deliverToPatterns(r *Record) error {
-	if d.partitioned() {
-		return nil
-	}
-	for _, n := range d.patternSources() {
-		re, err := plan.CompilePattern(n.Pattern)
-		if err != nil || !re.MatchString(r.Topic) {
-			continue
-		}
-		copied, err := d.broker.topics[n.Pattern].append(*r)
-		if err != nil {
-			return err
-		}
-		tp := task.TopicPartition{Topic: n.Pattern, Partition: 0}
-		if err := d.reader[tp].task.Add(tp, []processors.RawRecord{copied.raw()}, copied.Offset+1); err != nil {
-			return err
-		}
-	}
+	d.deliverToPatterns(p, offset)
 	return nil
-}
-
-// hand gives a record to its reader.
-func (d *Driver) hand(m *member, r *Record) error {
-	tp := task.TopicPartition{Topic: r.Topic, Partition: r.Partition}
-	if err := m.task.Add(tp, []processors.RawRecord{r.raw()}, r.Offset+1); err != nil {
-		return err
-	}
-	if m != d.global {
-		return nil
-	}
-	return d.settleGlobal()
 }
 
 // settleGlobal lets the global tables take what they were given. They are not part of the transaction.
