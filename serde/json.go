@@ -3,6 +3,7 @@ package serde
 import (
 	"bytes"
 	"encoding/json"
+	jsonv2 "encoding/json/v2"
 	"errors"
 	"fmt"
 	"reflect"
@@ -60,7 +61,7 @@ func (s jsonSerde[T]) Decode(data []byte) (v T, err error) {
 	if s.cfg.strict {
 		err = decodeStrict(data, &v)
 	} else {
-		err = json.Unmarshal(data, &v)
+		err = jsonv2.Unmarshal(data, &v, jsonInOnePass)
 	}
 	if err != nil {
 		var zero T // not half a value
@@ -68,6 +69,10 @@ func (s jsonSerde[T]) Decode(data []byte) (v T, err error) {
 	}
 	return v, nil
 }
+
+// jsonInOnePass are the rules of encoding/json, but for the pass that it makes over a text beforehand, so that an error leaves its target as it
+// was: here the target is thrown away then.
+var jsonInOnePass = jsonv2.JoinOptions(json.DefaultOptionsV1(), json.ReportErrorsWithLegacySemantics(false))
 
 var jsonNull = []byte("null")
 
