@@ -30,7 +30,7 @@
 // # What holds
 //
 //   - Tasks that a rebalance doesn't touch go on. A task moves only after its owner has committed and closed it.
-//   - No commit is in flight while the instance joins. After a loss of membership nothing of before is committed.
+//   - No commit is in flight while the instance joins (by the classic protocol; by the streams protocol such a commit is refused). After a loss of membership nothing of before is committed.
 //   - Whatever is not clearly committed is dropped, and the tasks concerned begin again from the committed offsets with their stores
 //     brought to the end of their changelogs (recover.go). The process goes on.
 //   - The lake's tables are the authority on how far their input has come; their tasks stand outside the transaction (lake.go).

@@ -52,6 +52,7 @@ type Engine struct {
 	producer      *txn.Producer
 	resources     *state.Resources
 	membership    group.Membership
+	protocol      Protocol // of the membership: Classic or Streams
 	members       *members
 	catalog       *catalog
 	queue         *runQueue

@@ -37,15 +37,11 @@ func (e *Engine) holders(ctx context.Context, maxAge time.Duration) (map[task.ID
 	if q.picture != nil && now.Sub(q.seenAt) < max(maxAge, pictureRests) {
 		return q.picture.holders, nil
 	}
-	members, stable, err := group.Describe(ctx, e.control, e.group())
+	seen, err := e.askHolders(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find out who has which task: %w", err)
 	}
-	if stable {
-		seen, err := pictureOf(members)
-		if err != nil {
-			return nil, err
-		}
+	if seen != nil {
 		q.picture = seen
 	} else if q.picture == nil {
 		return nil, nil // nothing is known yet, so ask again soon
@@ -65,8 +61,46 @@ func (e *Engine) standbyHolders(id task.ID) []holder {
 	return q.picture.standbys[id]
 }
 
+// askHolders asks the coordinator; nil while it has no answer.
+func (e *Engine) askHolders(ctx context.Context) (*picture, error) {
+	if e.protocol == Streams {
+		members, err := group.DescribeStreams(ctx, e.control, e.group())
+		if err != nil {
+			return nil, err
+		}
+		return streamsPicture(members), nil
+	}
+	members, stable, err := group.Describe(ctx, e.control, e.group())
+	if err != nil || !stable {
+		return nil, err
+	}
+	return pictureOf(members)
+}
+
+func newPicture() *picture {
+	return &picture{holders: map[task.ID]holder{}, standbys: map[task.ID][]holder{}}
+}
+
+// add notes what a member has.
+func (p *picture) add(h holder, has assign.Placement) {
+	for _, id := range has.Active {
+		p.holders[taskID(id)] = h
+	}
+	for _, id := range slices.Concat(has.Standbys, has.Warmups) {
+		p.standbys[taskID(id)] = append(p.standbys[taskID(id)], h)
+	}
+}
+
+func streamsPicture(members []group.StreamsMember) *picture {
+	seen := newPicture()
+	for _, m := range members {
+		seen.add(holder{m.ID, m.Endpoint}, m.Tasks)
+	}
+	return seen
+}
+
 func pictureOf(members []group.Described) (*picture, error) {
-	seen := &picture{holders: map[task.ID]holder{}, standbys: map[task.ID][]holder{}}
+	seen := newPicture()
 	for _, d := range members {
 		m, err := assign.DecodeMember(d.ID, d.Metadata)
 		if err != nil {
@@ -79,13 +113,7 @@ func pictureOf(members []group.Described) (*picture, error) {
 		if err != nil {
 			return nil, err
 		}
-		h := holder{d.ID, m.Endpoint}
-		for _, id := range a.Active {
-			seen.holders[taskID(id)] = h
-		}
-		for _, id := range slices.Concat(a.Standbys, a.Warmups) {
-			seen.standbys[taskID(id)] = append(seen.standbys[taskID(id)], h)
-		}
+		seen.add(holder{d.ID, m.Endpoint}, a.Placement)
 	}
 	return seen, nil
 }

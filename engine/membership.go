@@ -169,29 +169,30 @@ func (m *members) Assigned(data []byte) error {
 			return err
 		}
 	}
-	m.mu.Lock()
-	m.assigned, m.copies = map[task.ID]bool{}, map[task.ID]bool{}
-	for _, t := range a.Active {
-		m.assigned[taskID(t)] = true
-		m.claimed[taskID(t)] = true
-	}
-	for _, t := range a.Standbys {
-		m.copies[taskID(t)] = false
-	}
-	for _, t := range a.Warmups {
-		m.copies[taskID(t)] = true
-	}
-	stale := len(data) > 0 && a.TopologyHash != m.e.plan.Hash
-	if stale { // a static member's restart with another topology: the broker gave out what was decided for the old one
-		m.nonce++
-	}
-	m.mu.Unlock()
-	if stale {
+	m.take(a.Placement)
+	if len(data) > 0 && a.TopologyHash != m.e.plan.Hash { // a static member's restart with another topology: the broker gave out what was decided for the old one
 		m.e.log.Info("the assignment was made for another version of the topology: asking for a new one")
-		m.e.membership.Rejoin()
+		m.ask()
 	}
 	m.e.tell(rebalanced{})
 	return nil
+}
+
+// take notes what this instance is to run and to keep copies of from now on.
+func (m *members) take(p assign.Placement) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.assigned, m.copies = map[task.ID]bool{}, map[task.ID]bool{}
+	for _, t := range p.Active {
+		m.assigned[taskID(t)] = true
+		m.claimed[taskID(t)] = true
+	}
+	for _, t := range p.Standbys {
+		m.copies[taskID(t)] = false
+	}
+	for _, t := range p.Warmups {
+		m.copies[taskID(t)] = true
+	}
 }
 
 // Lost implements group.Handler.

@@ -64,6 +64,7 @@ type config struct {
 	transaction time.Duration
 	closing     time.Duration
 	stay        bool
+	protocol    Protocol
 
 	httpAddr     string
 	advertise    string

@@ -26,12 +26,13 @@ type instanceArgs struct {
 	State   string
 
 	Standbys int
+	Protocol Protocol
 }
 
 // runInstance is an instance in a process of its own, to be killed.
 func runInstance(ctx context.Context, args instanceArgs) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	opts := []Option{Brokers(args.Brokers...), StateDir(args.State), ReplicationFactor(1), Logger(log),
+	opts := []Option{Brokers(args.Brokers...), StateDir(args.State), ReplicationFactor(1), Logger(log), GroupProtocol(args.Protocol),
 		SessionTimeout(6 * time.Second), CommitInterval(50 * time.Millisecond)}
 	if args.Standbys > 0 {
 		opts = append(opts, Standbys(args.Standbys), AcceptableLag(5))
@@ -45,13 +46,14 @@ func runInstance(ctx context.Context, args instanceArgs) error {
 
 func (a *app) spawn(instance string) *child.Process {
 	a.t.Helper()
-	return a.spawnWith(instance, 0)
+	return a.spawnWith(instance, instanceArgs{})
 }
 
-// spawnWith starts an instance with standbys.
-func (a *app) spawnWith(instance string, standbys int) *child.Process {
+// spawnWith starts an instance that is told more than where it is.
+func (a *app) spawnWith(instance string, args instanceArgs) *child.Process {
 	a.t.Helper()
-	p, err := child.Start(instanceRole, instanceArgs{a.c.Addrs, a.name, filepath.Join(a.dir, instance), standbys}, filepath.Join(a.dir, instance+".log"))
+	args.Brokers, args.App, args.State = a.c.Addrs, a.name, filepath.Join(a.dir, instance)
+	p, err := child.Start(instanceRole, args, filepath.Join(a.dir, instance+".log"))
 	if err != nil {
 		a.t.Fatal(err)
 	}

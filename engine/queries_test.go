@@ -76,36 +76,41 @@ func (i *instance) get(t *testing.T, path string, header ...string) (status int,
 
 // Two instances share the stores: each tells what it has and where the rest is, and answers for both over HTTP.
 func TestQueriesOverTwoInstances(t *testing.T) {
-	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
-		a := startQueried(t, c, "queries")
-		a.produce("in", 4, numbered(400, 20)...)
-		a.produce("rates", 1, "one", "two")
-		plan := queried(t, a.name)
-		i1 := a.startServing(plan, "i1")
-		i2 := a.startServing(plan, "i2")
-		out := a.read("out")
-		for _, i := range []*instance{i1, i2} {
-			i.await(t, "tasks are shared", func(s Stats) bool { return s.State == Running && len(s.Tasks) >= 5 && runningTasks(s) == len(s.Tasks) })
-		}
-		eventually(t, "counted", func() bool { return total(out.lastCounts()) >= 400 })
-		awaitStores(t, i1, i2)
-		checkTyped(t, i1, i2)
-		checkGlobal(t, i1, i2)
-		for _, i := range []*instance{i1, i2} {
-			checkHTTP(t, i)
-		}
-		checkForwardsOnce(t, i1, i2)
-
-		i2.stop(t)
-		eventually(t, "the first answers for all", func() bool {
-			status, body := i1.get(t, "/stores/counts/scan")
-			return status == http.StatusOK && strings.Count(body, `"value":20`) == 20
-		})
-		here, all, err := i1.LocalPartitions("counts")
-		if err != nil || len(here) != 4 || all != 4 {
-			t.Errorf("has partitions %v of %d, %v", here, all, err)
-		}
+	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) { queriesOverTwoInstances(t, c, "queries") })
+	t.Run("streams protocol", func(t *testing.T) {
+		queriesOverTwoInstances(t, realCluster(t), "queries-streams", GroupProtocol(Streams))
 	})
+}
+
+func queriesOverTwoInstances(t *testing.T, c *brokertest.Cluster, name string, opts ...Option) {
+	a := startQueried(t, c, name)
+	a.produce("in", 4, numbered(400, 20)...)
+	a.produce("rates", 1, "one", "two")
+	plan := queried(t, a.name)
+	i1 := a.startServing(plan, "i1", opts...)
+	i2 := a.startServing(plan, "i2", opts...)
+	out := a.read("out")
+	for _, i := range []*instance{i1, i2} {
+		i.await(t, "tasks are shared", func(s Stats) bool { return s.State == Running && len(s.Tasks) >= 5 && runningTasks(s) == len(s.Tasks) })
+	}
+	eventually(t, "counted", func() bool { return total(out.lastCounts()) >= 400 })
+	awaitStores(t, i1, i2)
+	checkTyped(t, i1, i2)
+	checkGlobal(t, i1, i2)
+	for _, i := range []*instance{i1, i2} {
+		checkHTTP(t, i)
+	}
+	checkForwardsOnce(t, i1, i2)
+
+	i2.stop(t)
+	eventually(t, "the first answers for all", func() bool {
+		status, body := i1.get(t, "/stores/counts/scan")
+		return status == http.StatusOK && strings.Count(body, `"value":20`) == 20
+	})
+	here, all, err := i1.LocalPartitions("counts")
+	if err != nil || len(here) != 4 || all != 4 {
+		t.Errorf("has partitions %v of %d, %v", here, all, err)
+	}
 }
 
 // awaitStores waits until everything is processed and committed to the stores, which other tasks than those of the output fill.

@@ -337,7 +337,7 @@ func TestStandbysSurviveKills(t *testing.T) {
 	log := &events{}
 	i1 := a.start(counts(a.name), "i1", Standbys(1), AcceptableLag(5), OnRestore(log.add))
 	i1.await(t, "has all", func(s Stats) bool { return statefulTasks(s) == 4 && s.State == Running })
-	other := a.spawnWith("i2", 1)
+	other := a.spawnWith("i2", instanceArgs{Standbys: 1})
 	i1.await(t, "half of the tasks", func(s Stats) bool { return statefulTasks(s) == 2 })
 	for range 2 {
 		feed()
@@ -360,7 +360,7 @@ func TestStandbysSurviveKills(t *testing.T) {
 		}
 		want = int64(produced)
 		eventually(t, "counted by the one", func() bool { return total(out.lastCounts()) == want })
-		other = a.spawnWith("i2", 1)
+		other = a.spawnWith("i2", instanceArgs{Standbys: 1})
 		i1.await(t, "half of the tasks again", func(s Stats) bool { return statefulTasks(s) == 2 })
 	}
 	if err := out.onlyRises(); err != nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/tributary-io/tributary/engine/internal/group"
 	"github.com/tributary-io/tributary/engine/internal/identity"
 	"github.com/tributary-io/tributary/engine/internal/txn"
+	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/state"
 )
 
@@ -37,7 +39,7 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 		return err
 	}
 	e.purgedAt = e.cfg.clock()
-	if e.catalog, err = e.readCatalog(ctx); err != nil {
+	if e.catalog, err = e.awaitCatalog(ctx); err != nil {
 		return err
 	}
 	e.warnGenerated()
@@ -51,7 +53,9 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 	if err := e.openGlobal(ctx); err != nil {
 		return err
 	}
-	e.makeMembership()
+	if err := e.makeMembership(ctx); err != nil {
+		return err
+	}
 	e.openQueries(started)
 	e.startGoroutines(started)
 	return e.followGlobal()
@@ -116,12 +120,40 @@ func (e *Engine) awaitBrokers(ctx context.Context) error {
 	}
 }
 
-func (e *Engine) makeMembership() {
+// topicPatience is how long topics may be missing: brokers learn of one that was just created a moment later than the one that created it.
+const topicPatience = 2 * time.Second
+
+// awaitCatalog reads the catalog, and again for a while as long as topics are missing.
+func (e *Engine) awaitCatalog(ctx context.Context) (*catalog, error) {
+	for waited := time.Duration(0); ; waited += topicPatience / 8 {
+		c, err := e.readCatalog(ctx)
+		missing := errors.As(err, new(*MissingSinksError)) || errors.As(err, new(*plan.MissingTopicsError))
+		if !missing || waited >= topicPatience {
+			return c, err
+		}
+		if err := sleep(ctx, topicPatience/8); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// makeMembership makes the membership of the protocol that was chosen.
+func (e *Engine) makeMembership(ctx context.Context) error {
 	e.members = newMembers(e, e.advertised())
+	protocol, err := e.chooseProtocol(ctx)
+	if err != nil {
+		return err
+	}
+	e.protocol = protocol
+	if protocol == Streams {
+		e.membership = group.NewStreams(e.streamsConfig(), streamsMember{e.members})
+		return nil
+	}
 	e.membership = group.NewClassic(group.Config{
 		Client: e.control, Group: e.group(), InstanceID: e.identity.InstanceID(e.plan.ApplicationID),
 		SessionTimeout: e.cfg.session, RebalanceTimeout: e.cfg.rebalance, Heartbeat: e.cfg.heartbeat, Logger: e.log,
 	}, e.members)
+	return nil
 }
 
 // startGoroutines starts the workers and the fetching. They end before anything that they use is closed.

@@ -9,6 +9,9 @@
 // assign). They travel as user data inside the consumer protocol's own structures, with topics and partitions filled in, so
 // that every tool that shows consumer groups shows members, partitions and lag.
 //
+// Streams speaks the brokers' streams protocol (KIP-1071), where the coordinator assigns the tasks itself. Its TaskHandler is told tasks, and
+// tells which of them are held.
+//
 // Heartbeats go on by themselves, however long processing takes. A member that the coordinator has thrown out (a pause longer than
 // the session timeout) loses everything, is told so, and joins again.
 package group

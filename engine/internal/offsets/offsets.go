@@ -34,13 +34,14 @@ type Position struct {
 type Member struct {
 	ID         string
 	InstanceID *string // of static membership; nil for none
-	Generation int32
+	Generation int32   // under the streams protocol: the member's epoch
 }
 
 // LostMembership reports whether a commit failed because the member has lost its place: it must drop what it did for the
 // tasks and join again.
 func LostMembership(err error) bool {
-	for _, lost := range []error{kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.FencedInstanceID, kerr.RebalanceInProgress, kerr.GroupIDNotFound} {
+	for _, lost := range []error{kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.FencedInstanceID, kerr.RebalanceInProgress, kerr.GroupIDNotFound,
+		kerr.StaleMemberEpoch, kerr.FencedMemberEpoch} {
 		if errors.Is(err, lost) {
 			return true
 		}

@@ -1,0 +1,222 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/tributary-io/tributary/engine/internal/assign"
+	"github.com/tributary-io/tributary/engine/internal/offsets"
+)
+
+// TaskHandler is what Streams calls, from Run's goroutine. No heartbeat is sent while a method runs: none may take long.
+type TaskHandler interface {
+	// Held are the tasks that this member was given and hasn't closed yet. The coordinator gives a task to another member only after it
+	// is no longer among them.
+	Held() assign.Placement
+	// Given tells what this member is to run from now on. What it doesn't have any more is to be given up, with a commit, and Rejoin is
+	// to be called when that is done.
+	Given(assign.Placement) error
+	// Lost tells that the member was thrown out: its tasks may run elsewhere already, and nothing can be committed for them.
+	Lost(cause error)
+}
+
+// StreamsConfig says which group a member joins by the streams protocol, and how. The session timeout, the time between heartbeats and the
+// number of standbys are settings of the group, kept by the brokers (streams.session.timeout.ms and its kin).
+type StreamsConfig struct {
+	Client *kgo.Client // for requests; consumes nothing
+	Group  string
+	// MemberID stays the same when an instance comes back after a crash: it then takes its own place again, without waiting for the end of
+	// its former session.
+	MemberID string
+	// RebalanceTimeout is how long the coordinator waits for this member to give up tasks.
+	RebalanceTimeout time.Duration
+	// Endpoint is the host:port of the member's HTTP server; may be empty.
+	Endpoint string
+	// Tags tell the coordinator's assignor where the member runs.
+	Tags map[string]string
+	// Topology is what all members of the group must agree on.
+	Topology *kmsg.StreamsGroupHeartbeatRequestTopology
+	Logger   *slog.Logger
+}
+
+// Streams is a member by the brokers' streams protocol (KIP-1071): the coordinator assigns the tasks, and tells each member in answer to
+// its heartbeats.
+type Streams struct {
+	cfg     StreamsConfig
+	handler TaskHandler
+	rejoin  chan struct{}
+	route   coordinator
+	current atomic.Pointer[offsets.Member] // nil while this is no member
+
+	// Run's own.
+	epoch    int32 // of the member; 0: not joined
+	interval time.Duration
+	spoken   map[int8]said // the statuses that last, each logged once
+}
+
+var _ Membership = (*Streams)(nil)
+
+// NewStreams makes a member. Nothing is sent before Run.
+func NewStreams(cfg StreamsConfig, h TaskHandler) *Streams {
+	return &Streams{
+		cfg: cfg, handler: h, rejoin: make(chan struct{}, 1), interval: 5 * time.Second, spoken: map[int8]said{},
+		route: coordinator{client: cfg.Client, group: cfg.Group},
+	}
+}
+
+// Member implements Membership. The generation is the member's epoch.
+func (s *Streams) Member() (offsets.Member, bool) {
+	if m := s.current.Load(); m != nil {
+		return *m, true
+	}
+	return offsets.Member{}, false
+}
+
+// Rejoin implements Membership: it sends the next heartbeat, with the tasks that are held, at once.
+func (s *Streams) Rejoin() {
+	select {
+	case s.rejoin <- struct{}{}:
+	default: // asked for already
+	}
+}
+
+// Run implements Membership.
+func (s *Streams) Run(ctx context.Context) error {
+	for failures := 0; ctx.Err() == nil; {
+		err := s.heartbeat(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		var fatal *FatalError
+		switch {
+		case err == nil:
+			failures = 0
+			s.await(ctx, s.interval)
+		case errors.Is(err, errRejoin):
+			failures = 0
+		case errors.As(err, &fatal):
+			s.lose(err)
+			return err
+		default:
+			failures++
+			pause := min(time.Duration(failures)*100*time.Millisecond, time.Second)
+			s.cfg.Logger.Warn("a heartbeat to the streams group failed; trying again", "group", s.cfg.Group, "error", err, "in", pause)
+			sleep(ctx, pause)
+		}
+	}
+	return nil
+}
+
+// await waits until the next heartbeat is due.
+func (s *Streams) await(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-s.rejoin:
+	case <-timer.C:
+	}
+}
+
+// heartbeat sends one heartbeat, which is also how a member joins, and takes what the answer says. The error says what to do: errRejoin
+// (at once), *FatalError, or something to be tried again.
+func (s *Streams) heartbeat(ctx context.Context) error {
+	req := s.request()
+	if s.epoch == 0 {
+		s.describe(req)
+	}
+	// The coordinator fences a member that is silent for its session; a connection that hangs must not cost that.
+	ctx, cancel := context.WithTimeout(ctx, max(s.interval, 3*time.Second))
+	defer cancel()
+	resp, err := s.send(ctx, req)
+	if err != nil {
+		return s.refused(err)
+	}
+	return s.answered(resp)
+}
+
+// answered takes an accepted heartbeat's answer.
+func (s *Streams) answered(resp *kmsg.StreamsGroupHeartbeatResponse) error {
+	s.epoch = resp.MemberEpoch
+	if resp.HeartbeatIntervalMillis > 0 {
+		s.interval = time.Duration(resp.HeartbeatIntervalMillis) * time.Millisecond
+	}
+	s.current.Store(&offsets.Member{ID: s.cfg.MemberID, Generation: s.epoch})
+	if err := s.statuses(resp.Status); err != nil {
+		return err
+	}
+	if resp.ActiveTasks == nil && resp.StandbyTasks == nil && resp.WarmupTasks == nil {
+		return nil // unchanged
+	}
+	given, err := tasksOf(resp)
+	if err != nil {
+		return &FatalError{Group: s.cfg.Group, Err: err, Advice: "the group is used by another application: choose another application id"}
+	}
+	if err := s.handler.Given(given); err != nil {
+		return fmt.Errorf("take the assignment: %w", err)
+	}
+	return nil
+}
+
+// refused turns a refused heartbeat into what to do about it.
+func (s *Streams) refused(err error) error {
+	if errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.FencedMemberEpoch) || errors.Is(err, kerr.GroupIDNotFound) && s.epoch > 0 {
+		s.lose(err)
+		s.epoch = 0
+		return errRejoin
+	}
+	if advice := streamsAdvice(err); advice != "" {
+		return &FatalError{Group: s.cfg.Group, Err: err, Advice: advice}
+	}
+	return err
+}
+
+func streamsAdvice(err error) string {
+	switch {
+	case errors.Is(err, kerr.GroupIDNotFound), errors.Is(err, kerr.InconsistentGroupProtocol):
+		return "the group has members of another protocol: stop all of them, wait until the group is empty, and start again"
+	case errors.Is(err, kerr.StreamsInvalidTopology), errors.Is(err, kerr.StreamsInvalidTopologyEpoch), errors.Is(err, kerr.InvalidRequest):
+		return "brokers don't change the topology of a streams group (Kafka 4.2 to 4.4): go on with the former one, choose another application id, " +
+			"or stop all instances, delete the group's membership by running once with the classic protocol, and start again"
+	case errors.Is(err, kerr.StreamsTopologyFenced):
+		return "the group runs a newer version of the topology: start this instance with that"
+	case errors.Is(err, kerr.UnsupportedVersion):
+		return "the brokers don't speak the streams protocol (Kafka 4.2 or later with streams.version=1 is needed): use the classic protocol"
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		return "this user needs DESCRIBE on the topics of the topology"
+	}
+	return fatalAdvice(err)
+}
+
+func (s *Streams) lose(cause error) {
+	if s.current.Swap(nil) != nil {
+		s.handler.Lost(cause)
+	}
+}
+
+// Leave implements Membership.
+func (s *Streams) Leave(ctx context.Context) error {
+	s.current.Store(nil)
+	if s.epoch == 0 {
+		return nil // never joined
+	}
+	req := s.request()
+	req.MemberEpoch, req.ActiveTasks, req.StandbyTasks, req.WarmupTasks = leaveEpoch, nil, nil, nil
+	for {
+		_, err := s.send(ctx, req)
+		if err == nil || errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.GroupIDNotFound) {
+			return nil
+		}
+		if !offsets.Retriable(err) || offsets.Pause(ctx) != nil {
+			return fmt.Errorf("leave group %s: %w", s.cfg.Group, err)
+		}
+	}
+}
