@@ -23,6 +23,7 @@ import (
 type lakeSide struct {
 	landers  []*lander.Lander                            // that it feeds
 	progress map[*lander.Lander]map[sink.Partition]int64 // as read when it was opened
+	gaps     map[*lander.Lander]map[sink.Partition]sink.Gap
 	parts    map[task.TopicPartition]sink.Partition      // its inputs as the tables know them
 	counted  int64                                       // records processed at the last cut
 }
@@ -73,7 +74,8 @@ func (e *Engine) lakeAppender(r *runner, n *plan.Node) (processors.LakeAppender,
 		return nil, fmt.Errorf("internal: sink %s is not open", n.Lake.Name)
 	}
 	if r.lake == nil {
-		r.lake = &lakeSide{progress: map[*lander.Lander]map[sink.Partition]int64{}, parts: map[task.TopicPartition]sink.Partition{}}
+		r.lake = &lakeSide{progress: map[*lander.Lander]map[sink.Partition]int64{}, gaps: map[*lander.Lander]map[sink.Partition]sink.Gap{},
+			parts: map[task.TopicPartition]sink.Partition{}}
 		for _, tp := range r.spec.inputs {
 			r.lake.parts[tp] = sink.Partition{Topic: tp.Topic, TopicID: e.catalog.id(tp.Topic), Partition: tp.Partition}
 		}
@@ -94,7 +96,7 @@ func (e *Engine) lakePositions(ctx context.Context, r *runner, s *starts) (map[t
 		if err != nil {
 			return nil, fmt.Errorf("sink %s: read progress: %w", l.Name, err)
 		}
-		r.lake.progress[l] = progress
+		r.lake.progress[l], r.lake.gaps[l] = progress, map[sink.Partition]sink.Gap{}
 	}
 	positions := map[task.TopicPartition]int64{}
 	for _, tp := range r.spec.inputs {
@@ -103,8 +105,25 @@ func (e *Engine) lakePositions(ctx context.Context, r *runner, s *starts) (map[t
 			return nil, err
 		}
 		positions[tp] = at
+		e.lakeGaps(r, tp, at, s)
 	}
 	return positions, nil
+}
+
+// lakeGaps notes for each table what lies between its progress and where the task goes on: it will never be read.
+func (e *Engine) lakeGaps(r *runner, tp task.TopicPartition, at int64, s *starts) {
+	p := r.lake.parts[tp]
+	for _, l := range r.lake.landers {
+		landed := r.lake.progress[l][p]
+		if at <= max(landed, 0) {
+			continue
+		}
+		reason := sink.GapRetention
+		if landed == sink.NoOffset && at > s.logStart[fetch.Partition(tp)] {
+			reason = sink.GapStart
+		}
+		r.lake.gaps[l][p] = sink.Gap{From: max(landed, 0), To: at, Reason: reason}
+	}
 }
 
 // LakeProgressError says that a table and Kafka disagree on how far a partition has come, and that no rule can decide who is right.
@@ -160,7 +179,7 @@ func (e *Engine) lakePosition(r *runner, tp task.TopicPartition, s *starts) (int
 // ownLake makes the inputs of an opened runner this instance's in the tables that it feeds.
 func (e *Engine) ownLake(r *runner) {
 	for _, l := range r.lake.landers {
-		l.Own(r.lake.progress[l])
+		l.Own(r.lake.progress[l], r.lake.gaps[l])
 	}
 }
 

@@ -27,6 +27,9 @@ type Verdict struct {
 	// DeadLetterTopic, if not empty, gets the record's original bytes, with the failure described in headers (KIP-1034). It is
 	// written in the same transaction as everything else, so under exactly-once a dead letter of a failing record is not seen.
 	DeadLetterTopic string
+	// Headers are added to the dead letter, behind those that describe the failure: such as the reason by a name that its readers
+	// know. Without a dead letter they count for nothing.
+	Headers []Header
 }
 
 // ErrorHandler decides what happens to a record that failed. It may be called by several tasks at once.

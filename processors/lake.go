@@ -50,6 +50,7 @@ func (LakeSink[K, V]) New(rt Runtime, _ []Child) (Instance, error) {
 			}
 			meta.Partition, meta.Offset, meta.BrokerTimestamp = c.Partition, c.Offset, c.BrokerTimestamp
 		}
+		meta.InputTopic, meta.InputPartition, meta.InputOffset = ctx.Topic, ctx.Partition, ctx.Offset
 		headers = headers[:0]
 		for _, h := range r.Headers {
 			if h.Key != CoordinatesHeader {

@@ -45,7 +45,24 @@ const NoOffset int64 = -1
 type Move struct {
 	Partition Partition
 	From, To  int64
+	Gap       Gap // the first offsets of the move, if they were never read
 }
+
+// Gap is a range of offsets, To exclusive, that a sink's input was never read at, and why. The zero value is no gap. As part of a Move
+// it begins where the move does (at 0 where the table had no progress).
+type Gap struct {
+	From, To int64
+	Reason   string // one of the Gap… constants, or a person's words
+}
+
+// Reasons of gaps that the engine tells of.
+const (
+	GapRetention = "retention" // the log starts behind them
+	GapStart     = "start"     // the application was told to begin behind them
+)
+
+// Empty reports whether there is no gap.
+func (g Gap) Empty() bool { return g.To <= g.From }
 
 // Meta describes where a row came from. For a row behind an internal topic these are the coordinates of the record that
 // entered the topology, as the internal topic carries them in headers.
@@ -57,6 +74,11 @@ type Meta struct {
 	// BrokerTimestamp is the record's timestamp in the source topic in ms (the append time where the topic is LogAppendTime).
 	BrokerTimestamp int64
 	Headers         []Header
+	// Input is the record that the sink's own task read: what moves speak of. It differs from the coordinates above behind an
+	// internal topic only. The topic's id is not given.
+	InputTopic     string
+	InputPartition int32
+	InputOffset    int64
 }
 
 // Header is one record header.

@@ -42,11 +42,12 @@ type Lander struct {
 	io sync.Mutex // held while the writer is used, but for batches
 
 	mu       sync.Mutex
-	batch    sink.Batch               // nil until it is needed; the next one is made before a commit begins, since a writer makes none during it
-	began    time.Time                // of the batch's first row
-	cut      time.Time                // the last one
-	progress map[sink.Partition]int64 // what the open batch starts from: the table's, once the commits under way have landed
-	landed   map[sink.Partition]int64 // what the table has
+	batch    sink.Batch                  // nil until it is needed; the next one is made before a commit begins, since a writer makes none during it
+	began    time.Time                   // of the batch's first row
+	cut      time.Time                   // the last one
+	progress map[sink.Partition]int64    // what the open batch starts from: the table's, once the commits under way have landed
+	landed   map[sink.Partition]int64    // what the table has
+	gaps     map[sink.Partition]sink.Gap // what comes next in a partition and was never read
 	busy     bool
 	stale    bool // a commit failed: rows that come are of no use until Restart
 	stats    Stats
@@ -66,7 +67,7 @@ type Stats struct {
 // New makes a lander that owns w.
 func New(name string, w sink.Writer, limits Limits, clock func() time.Time, log *slog.Logger, done func(Result)) *Lander {
 	return &Lander{Name: name, writer: w, limits: limits, clock: clock, log: log, done: done, cut: clock(),
-		progress: map[sink.Partition]int64{}, landed: map[sink.Partition]int64{}, stats: Stats{Version: -1}}
+		progress: map[sink.Partition]int64{}, landed: map[sink.Partition]int64{}, gaps: map[sink.Partition]sink.Gap{}, stats: Stats{Version: -1}}
 }
 
 // Progress asks the table how far the partitions have come; sink.NoOffset where it has none.
@@ -100,12 +101,16 @@ func (l *Lander) Owned() []sink.Partition {
 	return slices.Collect(maps.Keys(l.landed))
 }
 
-// Own makes partitions this instance's, with the table's progress.
-func (l *Lander) Own(progress map[sink.Partition]int64) {
+// Own makes partitions this instance's, with the table's progress, and with what lies between that and where reading begins.
+func (l *Lander) Own(progress map[sink.Partition]int64, gaps map[sink.Partition]sink.Gap) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	maps.Copy(l.progress, progress)
 	maps.Copy(l.landed, progress)
+	for p := range progress {
+		delete(l.gaps, p)
+	}
+	maps.Copy(l.gaps, gaps)
 }
 
 // Disown gives partitions up. Their rows must have been cut or dropped.
@@ -115,6 +120,7 @@ func (l *Lander) Disown(parts ...sink.Partition) {
 	for _, p := range parts {
 		delete(l.progress, p)
 		delete(l.landed, p)
+		delete(l.gaps, p)
 	}
 }
 
@@ -124,6 +130,7 @@ func (l *Lander) Forget() {
 	defer l.mu.Unlock()
 	clear(l.landed)
 	clear(l.progress)
+	clear(l.gaps)
 	l.drop()
 }
 
@@ -219,7 +226,7 @@ func (l *Lander) Cut(ctx context.Context, positions map[sink.Partition]int64) bo
 		if !owned || to <= from {
 			continue
 		}
-		moves = append(moves, sink.Move{Partition: p, From: from, To: to})
+		moves = append(moves, sink.Move{Partition: p, From: from, To: to, Gap: l.gapAt(p, from)})
 	}
 	if len(moves) == 0 {
 		return false
@@ -234,6 +241,14 @@ func (l *Lander) Cut(ctx context.Context, positions map[sink.Partition]int64) bo
 	}
 	go l.commit(ctx, batch, moves)
 	return true
+}
+
+// gapAt is the gap that a move from an offset begins with: once it has landed, later moves are behind it.
+func (l *Lander) gapAt(p sink.Partition, from int64) sink.Gap {
+	if g := l.gaps[p]; g.From == max(from, 0) {
+		return g
+	}
+	return sink.Gap{}
 }
 
 // commit lands a batch, however often that has to be tried.

@@ -117,7 +117,7 @@ func (b *bench) own() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.Own(p)
+	b.Own(p, nil)
 }
 
 // feed appends rows of records from one offset to another.
