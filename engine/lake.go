@@ -24,8 +24,8 @@ type lakeSide struct {
 	landers  []*lander.Lander                            // that it feeds
 	progress map[*lander.Lander]map[sink.Partition]int64 // as read when it was opened
 	gaps     map[*lander.Lander]map[sink.Partition]sink.Gap
-	parts    map[task.TopicPartition]sink.Partition      // its inputs as the tables know them
-	counted  int64                                       // records processed at the last cut
+	parts    map[task.TopicPartition]sink.Partition // its inputs as the tables know them
+	counted  int64                                  // records processed at the last cut
 }
 
 // openLanders opens every table of the plan, once for the process.

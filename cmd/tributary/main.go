@@ -69,6 +69,6 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "log what the engine does, not only warnings")
-	root.AddCommand(newDemo(), newDescribe(), newExplain(), newACLs(), newDiff(), newTopics(), newLand(), newReset(), newDLQ(), newLake())
+	root.AddCommand(newDemo(), newDescribe(), newExplain(), newACLs(), newDiff(), newTopics(), newLand(), newReset(), newDLQ(), newLake(), newJSONL())
 	return root
 }
