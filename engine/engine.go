@@ -62,6 +62,7 @@ type Engine struct {
 	landers       map[string]*lander.Lander
 	global        *runner
 	follower      follower
+	shipping      shipping
 
 	openers      sync.WaitGroup
 	openSlots    chan struct{}

@@ -70,16 +70,20 @@ func (e *Engine) forward(ctx context.Context, p placement, a *ask, part int32, l
 	return nil, last
 }
 
-func (e *Engine) askInstance(ctx context.Context, endpoint string, a *ask, part int32, limit int) (*rowsJSON, error) {
-	base := endpoint
-	if !strings.Contains(base, "://") {
-		base = "http://" + base
+// baseURL is the URL of an instance's server, without a slash at its end.
+func baseURL(endpoint string) string {
+	if !strings.Contains(endpoint, "://") {
+		endpoint = "http://" + endpoint
 	}
+	return strings.TrimSuffix(endpoint, "/")
+}
+
+func (e *Engine) askInstance(ctx context.Context, endpoint string, a *ask, part int32, limit int) (*rowsJSON, error) {
 	query := url.Values{}
 	maps.Copy(query, a.query)
 	query.Set("partition", strconv.Itoa(int(part)))
 	query.Set("limit", strconv.Itoa(limit))
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(base, "/")+"/stores/"+url.PathEscape(a.store)+"/"+a.route+"?"+query.Encode(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL(endpoint)+"/stores/"+url.PathEscape(a.store)+"/"+a.route+"?"+query.Encode(), nil)
 	if err != nil {
 		return nil, &forwardError{endpoint, err}
 	}

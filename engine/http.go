@@ -8,7 +8,7 @@ import (
 )
 
 // Handler serves /metrics (Prometheus), /healthz (200 while the instance lives), /readyz (200 while it runs all tasks that it was given),
-// and with the option Queries its stores under /stores.
+// with the option Queries its stores under /stores, and with ShipCheckpoints checkpoints for other instances under /checkpoints.
 func (e *Engine) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.reg, promhttp.HandlerOpts{}))
@@ -16,6 +16,9 @@ func (e *Engine) Handler() http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { e.answer(w, State.Ready) })
 	if e.cfg.serveQueries {
 		e.serveStores(mux)
+	}
+	if e.cfg.ship {
+		e.serveCheckpoints(mux)
 	}
 	return mux
 }

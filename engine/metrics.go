@@ -32,6 +32,7 @@ type statsCollector struct {
 	lag, position, streamTime, inputTime, holds, enforced        *prometheus.Desc
 	restored, restoreLeft                                        *prometheus.Desc
 	standbys, standbyLag, standbyRecords                         *prometheus.Desc
+	ckptMade, ckptSent, ckptAdopted, ckptFailed, ckptReceived    *prometheus.Desc
 	lakeCommits, lakeRows, lakeRetries, lakeFenced, lakeOpen     *prometheus.Desc
 	lakeVersion, lakeTime, lakeEarly                             *prometheus.Desc
 }
@@ -61,6 +62,11 @@ func newStatsCollector(e *Engine, labels prometheus.Labels) *statsCollector {
 	c.standbys = desc("standbys", "Copies of tasks that run elsewhere, by whether they follow or are restored.", "phase")
 	c.standbyLag = desc("standby_lag_records", "Changelog offsets that a copy is behind, as far as known.", "task")
 	c.standbyRecords = desc("standby_records_total", "Changelog records applied to copies that follow.")
+	c.ckptMade = desc("checkpoints_made_total", "Checkpoints of tasks made for other instances.")
+	c.ckptSent = desc("checkpoint_sent_bytes_total", "Bytes of checkpoints sent to other instances.")
+	c.ckptAdopted = desc("checkpoints_adopted_total", "Checkpoints of others that replaced local state.")
+	c.ckptFailed = desc("checkpoint_failures_total", "Tries to take a checkpoint over that failed.")
+	c.ckptReceived = desc("checkpoint_received_bytes_total", "Bytes of checkpoints received.")
 	c.lakeCommits = desc("lake_commits_total", "Commits to a table.", "sink")
 	c.lakeRows = desc("lake_rows_total", "Rows landed in a table.", "sink")
 	c.lakeRetries = desc("lake_retries_total", "Commits to a table that were tried again.", "sink")
@@ -117,6 +123,11 @@ func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.standbys, float64(following), "following")
 	gauge(c.standbys, float64(len(s.Standbys)-following), "restoring")
 	count(c.standbyRecords, s.StandbyRecords)
+	count(c.ckptMade, s.Checkpoints.Made)
+	count(c.ckptSent, s.Checkpoints.SentBytes)
+	count(c.ckptAdopted, s.Checkpoints.Adopted)
+	count(c.ckptFailed, s.Checkpoints.Failed)
+	count(c.ckptReceived, s.Checkpoints.ReceivedBytes)
 	count(c.processed, s.Processed)
 	count(c.produced, s.Produced)
 	count(c.commits, s.Commits)

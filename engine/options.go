@@ -75,6 +75,7 @@ type config struct {
 	spread  assign.Options
 	probing time.Duration
 	tags    map[string]string
+	ship    bool // checkpoints
 
 	writeBuffer int64 // bytes over all tasks
 	inputBuffer int64 // bytes over all input partitions

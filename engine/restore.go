@@ -25,6 +25,8 @@ type restoreProgress struct {
 	bytes   int64
 	left    int64 // offsets still to be read
 	began   time.Time
+
+	shipped, shipping int64 // bytes of a checkpoint that have come, and of all of it
 }
 
 // restoreStores brings each store of the runner to the end of its changelog, from what it has. A changelog whose beginning is taken away
@@ -32,6 +34,10 @@ type restoreProgress struct {
 func (e *Engine) restoreStores(ctx context.Context, r *runner, s *starts) error {
 	if r.db == nil {
 		return nil
+	}
+	s, err := e.adoptCheckpoint(ctx, r, s)
+	if err != nil {
+		return err
 	}
 	for tries := 0; ; tries++ {
 		err := e.tryRestore(ctx, r, s)
@@ -98,30 +104,7 @@ type restoreSpan struct {
 // task's state is built anew.
 func (e *Engine) restoreSpans(ctx context.Context, r *runner, s *starts) ([]restoreSpan, error) {
 	for attempt := 0; ; attempt++ {
-		var spans []restoreSpan
-		stale := ""
-		for _, spec := range r.db.Stores() {
-			st := e.plan.Stores[spec.Name]
-			if st.Changelog == "" {
-				continue
-			}
-			p := fetch.Partition{Topic: st.Changelog, Partition: r.spec.id.Partition}
-			first, end := s.logStart[p], s.high[p]
-			if r.copy {
-				end = s.stable[p]
-			}
-			if st.SourceAsChangelog { // what lies behind the committed offset comes by processing
-				end = max(first, s.committedOf(p))
-			}
-			from, ok := r.db.Offset(spec.Name)
-			switch {
-			case !ok:
-				from = first
-			case from < first || from > max(end, s.high[p]):
-				stale = fmt.Sprintf("store %s is at offset %d of %s, which has %d to %d", spec.Name, from, p, first, end)
-			}
-			spans = append(spans, restoreSpan{spec.Name, fetch.Span{Partition: p, ID: e.catalog.id(p.Topic), From: from, To: end}})
-		}
+		spans, stale := e.spansFrom(r, s, r.db.Offset)
 		if stale == "" {
 			return spans, nil
 		}
@@ -133,6 +116,33 @@ func (e *Engine) restoreSpans(ctx context.Context, r *runner, s *starts) ([]rest
 			return nil, err
 		}
 	}
+}
+
+// spansFrom works out what each of the runner's stores lacks that is at an offset. stale says that one is where its changelog isn't.
+func (e *Engine) spansFrom(r *runner, s *starts, at func(store string) (int64, bool)) (spans []restoreSpan, stale string) {
+	for _, spec := range r.db.Stores() {
+		st := e.plan.Stores[spec.Name]
+		if st.Changelog == "" {
+			continue
+		}
+		p := fetch.Partition{Topic: st.Changelog, Partition: r.spec.id.Partition}
+		first, end := s.logStart[p], s.high[p]
+		if r.copy {
+			end = s.stable[p]
+		}
+		if st.SourceAsChangelog { // what lies behind the committed offset comes by processing
+			end = max(first, s.committedOf(p))
+		}
+		from, ok := at(spec.Name)
+		switch {
+		case !ok:
+			from = first
+		case from < first || from > max(end, s.high[p]):
+			stale = fmt.Sprintf("store %s is at offset %d of %s, which has %d to %d", spec.Name, from, p, first, end)
+		}
+		spans = append(spans, restoreSpan{spec.Name, fetch.Span{Partition: p, ID: e.catalog.id(p.Topic), From: from, To: end}})
+	}
+	return spans, stale
 }
 
 func (s *starts) committedOf(p fetch.Partition) int64 {

@@ -52,18 +52,19 @@ func (c *config) checkSpread(bad func(format string, args ...any)) {
 // RestorePhase is what happens to a task's state.
 type RestorePhase int
 
-// The phases. The first two are of tasks and standbys alike.
+// The phases. The first two and the last are of tasks and standbys alike.
 const (
-	RestoreBegan     RestorePhase = iota + 1 // changelogs are being read
-	RestoreEnded                             // up to the end that they had
-	StandbyFollows                           // the copy is kept up to date from now on
-	StandbyCaughtUp                          // a warm-up asks for its task
-	StandbyTakesOver                         // the copy becomes the task's state; it isn't closed in between
-	StandbyClosed                            // the copy isn't kept any more
+	RestoreBegan      RestorePhase = iota + 1 // changelogs are being read
+	RestoreEnded                              // up to the end that they had
+	StandbyFollows                            // the copy is kept up to date from now on
+	StandbyCaughtUp                           // a warm-up asks for its task
+	StandbyTakesOver                          // the copy becomes the task's state; it isn't closed in between
+	StandbyClosed                             // the copy isn't kept any more
+	CheckpointAdopted                         // the state was replaced by a checkpoint of another instance
 )
 
 func (p RestorePhase) String() string {
-	return [...]string{"", "restore began", "restore ended", "standby follows", "standby caught up", "standby takes over", "standby closed"}[p]
+	return [...]string{"", "restore began", "restore ended", "standby follows", "standby caught up", "standby takes over", "standby closed", "checkpoint adopted"}[p]
 }
 
 // RestoreEvent tells what happens to a task's state on this instance.
@@ -73,7 +74,9 @@ type RestoreEvent struct {
 	Phase   RestorePhase
 	Records int64         // read so far
 	Left    int64         // offsets still to be read
-	Took    time.Duration // at RestoreEnded
+	Took    time.Duration // at RestoreEnded and CheckpointAdopted
+	Bytes   int64         // of the checkpoint
+	From    string        // where it came from
 }
 
 // OnRestore is called when state is restored, and when standbys begin to follow, take over or end. It is called by several goroutines, and must

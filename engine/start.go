@@ -57,6 +57,9 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 		return err
 	}
 	e.openQueries(started)
+	if err := e.openDesk(started); err != nil {
+		return err
+	}
 	e.startGoroutines(started)
 	return e.followGlobal()
 }

@@ -77,6 +77,21 @@ type Stats struct {
 	Lag int64
 	// StandbyRecords counts changelog records applied to standbys that follow; restores don't count.
 	StandbyRecords int64
+	Checkpoints    CheckpointStats
+}
+
+// CheckpointStats counts what was done with checkpoints since the start; see ShipCheckpoints.
+type CheckpointStats struct {
+	Made, SentBytes                int64 // for others
+	Adopted, Failed, ReceivedBytes int64 // Failed counts tries that ended in another origin or the changelogs
+}
+
+func (e *Engine) checkpointStats() CheckpointStats {
+	s := CheckpointStats{Adopted: e.shipping.adopted.Load(), Failed: e.shipping.failed.Load(), ReceivedBytes: e.shipping.received.Load()}
+	if desk := e.shipping.desk.Load(); desk != nil {
+		s.Made, s.SentBytes = desk.Taken.Load(), desk.Sent.Load()
+	}
+	return s
 }
 
 // StandbyStats is a picture of a standby.
@@ -89,6 +104,8 @@ type StandbyStats struct {
 	// Of the last restore.
 	RestoredRecords, RestoreBytes int64
 	RestoreBegan                  time.Time
+	// While a checkpoint of another instance is fetched: bytes that have come, and all of them.
+	CheckpointBytes, CheckpointTotal int64
 }
 
 func (e *Engine) standbyStats() (all []StandbyStats) {
@@ -99,6 +116,7 @@ func (e *Engine) standbyStats() (all []StandbyStats) {
 		}
 		s.r.restore.mu.Lock()
 		p.RestoredRecords, p.RestoreBytes, p.RestoreBegan = s.r.restore.records, s.r.restore.bytes, s.r.restore.began
+		p.CheckpointBytes, p.CheckpointTotal = s.r.restore.shipped, s.r.restore.shipping
 		s.r.restore.mu.Unlock()
 		all = append(all, p)
 	}
@@ -120,7 +138,9 @@ type TaskStats struct {
 	RestoredRecords, RestoreBytes int64
 	RestoreLeft                   int64
 	RestoreBegan                  time.Time
-	StateBytes                    int64 // uncommitted
+	// While a checkpoint of another instance is fetched: bytes that have come, and all of them.
+	CheckpointBytes, CheckpointTotal int64
+	StateBytes                       int64 // uncommitted
 }
 
 // InputStats is a picture of an input partition.
@@ -166,6 +186,7 @@ func (e *Engine) publish() {
 func (e *Engine) Stats() Stats {
 	s := Stats{Commits: e.stats.commits.Load(), Aborted: e.stats.aborted.Load(), Produced: e.stats.produced.Load()}
 	s.State, s.Since = e.states.get()
+	s.Checkpoints = e.checkpointStats()
 	s.Standbys, s.StandbyRecords = e.standbyStats(), e.follower.applied.Load()
 	e.stats.mu.Lock()
 	s.LastCommit, s.CommitTook = e.stats.lastCommit, e.stats.latency
@@ -214,6 +235,7 @@ func (r *runner) stats() (TaskStats, []task.Drop) {
 	s := TaskStats{Name: taskOf(r.spec.id), Lake: r.spec.lake, StreamTime: r.streamTime.Load()}
 	r.restore.mu.Lock()
 	s.Restoring, s.RestoredRecords, s.RestoreBytes, s.RestoreLeft, s.RestoreBegan = r.restore.active, r.restore.records, r.restore.bytes, r.restore.left, r.restore.began
+	s.CheckpointBytes, s.CheckpointTotal = r.restore.shipped, r.restore.shipping
 	r.restore.mu.Unlock()
 	var drops []task.Drop
 	t := r.counting.Load()

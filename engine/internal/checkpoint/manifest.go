@@ -1,0 +1,108 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// formatVersion of manifests. A reader refuses others.
+const formatVersion = 1
+
+// Manifest says what a checkpoint is.
+type Manifest struct {
+	Version int    `json:"version"`
+	ID      string `json:"id"` // of this checkpoint, unique
+	// What it is a checkpoint of.
+	Application string `json:"application"`
+	Task        string `json:"task"`
+	Signature   string `json:"signature"` // of the sub-topology
+	// Topics are the ids of the changelog topics: one that was made anew has another.
+	Topics map[string]string `json:"topics"`
+	// Offsets are the next offsets to read by store.
+	Offsets map[string]int64 `json:"offsets"`
+	Taken   time.Time        `json:"taken"`
+	Files   []File           `json:"files"`
+}
+
+// File is a file of a checkpoint.
+type File struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size"`
+	CRC32C uint32 `json:"crc32c"`
+}
+
+// Bytes is the size of all files.
+func (m *Manifest) Bytes() (n int64) {
+	for _, f := range m.Files {
+		n += f.Size
+	}
+	return n
+}
+
+// fileName is what files may be called: nothing that leaves a directory.
+var fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// Parse reads a manifest and checks its form.
+func Parse(data []byte) (*Manifest, error) {
+	m := &Manifest{}
+	if err := json.Unmarshal(data, m); err != nil {
+		return nil, fmt.Errorf("checkpoint manifest: %w", err)
+	}
+	if m.Version != formatVersion {
+		return nil, fmt.Errorf("checkpoint manifest of version %d, this instance reads %d", m.Version, formatVersion)
+	}
+	if m.ID == "" || len(m.Files) == 0 {
+		return nil, errors.New("checkpoint manifest without an id or files")
+	}
+	seen := map[string]bool{}
+	for _, f := range m.Files {
+		if !fileName.MatchString(f.Name) || f.Size < 0 || seen[f.Name] {
+			return nil, fmt.Errorf("checkpoint manifest: file %q of %d bytes can't be", f.Name, f.Size)
+		}
+		seen[f.Name] = true
+	}
+	return m, nil
+}
+
+// Describe fills in the files of a checkpoint in dir.
+func (m *Manifest) Describe(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("describe checkpoint: %w", err)
+	}
+	m.Version = formatVersion
+	for _, e := range entries {
+		if e.Name() == "LOCK" { // of whoever has looked at it
+			continue
+		}
+		f := File{Name: e.Name()}
+		if f.Size, f.CRC32C, err = sum(filepath.Join(dir, e.Name())); err != nil {
+			return fmt.Errorf("describe checkpoint: %w", err)
+		}
+		m.Files = append(m.Files, f)
+	}
+	slices.SortFunc(m.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func sum(path string) (size int64, crc uint32, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	h := crc32.New(castagnoli)
+	size, err = io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, 256<<10))
+	return size, h.Sum32(), err
+}
