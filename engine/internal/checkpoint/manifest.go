@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // formatVersion of manifests. A reader refuses others.
@@ -73,26 +75,36 @@ func Parse(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// Describe fills in the files of a checkpoint in dir.
+// Describe fills in the files of a checkpoint in dir. It reads them all, some at a time.
 func (m *Manifest) Describe(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("describe checkpoint: %w", err)
 	}
-	m.Version = formatVersion
+	m.Version, m.Files = formatVersion, nil
 	for _, e := range entries {
-		if e.Name() == "LOCK" { // of whoever has looked at it
-			continue
+		if e.Name() != "LOCK" { // of whoever has looked at it
+			m.Files = append(m.Files, File{Name: e.Name()})
 		}
-		f := File{Name: e.Name()}
-		if f.Size, f.CRC32C, err = sum(filepath.Join(dir, e.Name())); err != nil {
-			return fmt.Errorf("describe checkpoint: %w", err)
-		}
-		m.Files = append(m.Files, f)
+	}
+	var reading errgroup.Group
+	reading.SetLimit(sumsAtOnce)
+	for i := range m.Files {
+		reading.Go(func() (err error) {
+			f := &m.Files[i]
+			f.Size, f.CRC32C, err = sum(filepath.Join(dir, f.Name))
+			return err
+		})
+	}
+	if err := reading.Wait(); err != nil {
+		return fmt.Errorf("describe checkpoint: %w", err)
 	}
 	slices.SortFunc(m.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
+
+// sumsAtOnce is how many files are read at a time.
+const sumsAtOnce = 3
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
