@@ -164,6 +164,11 @@ func (e *Engine) rebalance() error {
 			return err
 		}
 	}
+	for id, s := range e.standbys {
+		if target[id] {
+			s.cancel() // its end is waited for below, one after the other
+		}
+	}
 	var fresh []*runner
 	for id := range target {
 		if e.runners[id] != nil {

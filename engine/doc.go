@@ -22,6 +22,9 @@
 //   - Workers (workers.go) run runners, each by one worker at a time, between commits.
 //   - The membership (package group) joins, sends heartbeats, and tells the conductor what it was given or that it lost everything.
 //   - Openers (open.go) bring state up to date in the background, so that other tasks go on meanwhile.
+//   - Standbys (standby.go) are copies of tasks that run elsewhere: each has a goroutine that opens and restores it, then the follower
+//     (follower.go) reads all their changelogs on. The conductor turns a standby into a runner, and back, by handing the database over.
+//   - Checkpoints of state go from instance to instance as files (shipping.go).
 //   - Those who ask for state (query.go, httpstores.go) read what is committed, from their own goroutines, as long as the task's database is
 //     in the set of what can be read (package readers), which closing waits for.
 //

@@ -95,7 +95,8 @@ func (e *Engine) beginFollowing(s *standby) error {
 	}
 	f.mu.Unlock()
 	s.mu.Lock()
-	s.stores, s.stopped = stores, false
+	s.stopped = false
+	s.stores.Store(&stores)
 	s.mu.Unlock()
 	s.following.Store(true)
 	s.noteLag(e.cfg.spread.AcceptableLag)
@@ -107,7 +108,7 @@ func (e *Engine) beginFollowing(s *standby) error {
 func (e *Engine) endFollowing(s *standby) {
 	s.mu.Lock() // a batch that is being applied is the last one
 	s.stopped = true
-	stores := s.stores
+	stores := *s.stores.Load()
 	s.mu.Unlock()
 	s.following.Store(false)
 	s.warm.Store(false)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -86,10 +87,12 @@ func (m *members) BeforeJoin(ctx context.Context) {
 func (m *members) Metadata() group.Metadata {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	sizes, left := m.e.heldState(m.claimed)
 	self := assign.Member{
 		TopologyHash: m.e.plan.Hash, Signatures: m.e.catalog.signatures, Lags: m.e.localState(m.claimed),
-		Endpoint: m.endpoint, Nonce: m.nonce, Tags: m.e.cfg.tags, Sizes: m.e.changelogSizes(m.claimed),
+		Endpoint: m.endpoint, Nonce: m.nonce, Tags: m.e.cfg.tags, Sizes: sizes,
 	}
+	maps.Copy(self.Lags, left)
 	for id, lag := range m.e.standbyLags() {
 		if !m.claimed[id] {
 			self.Follows, self.Lags[assignID(id)] = append(self.Follows, assignID(id)), lag

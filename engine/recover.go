@@ -73,7 +73,7 @@ func (e *Engine) rewind(runners []*runner) error {
 			if err := r.db.Drop(); err != nil {
 				return fmt.Errorf("task %s: drop uncommitted state: %w", taskOf(r.spec.id), err)
 			}
-			n.db, n.changelog = r.db, make([]*txn.End, len(r.changelog))
+			n.db, n.changelog, n.kept = r.db, make([]*txn.End, len(r.changelog)), true
 		}
 		e.runners[r.spec.id] = n
 		fresh = append(fresh, n)

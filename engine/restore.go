@@ -21,6 +21,7 @@ import (
 type restoreProgress struct {
 	mu      sync.Mutex
 	active  bool
+	over    bool  // has been, to the end
 	records int64 // put into stores
 	bytes   int64
 	left    int64 // offsets still to be read
@@ -78,7 +79,7 @@ func (e *Engine) tryRestore(ctx context.Context, r *runner, s *starts) error {
 			return fmt.Errorf("store %s from %s: %w", sp.store, sp.Partition, err)
 		}
 	}
-	n, took := r.restore.total(), e.cfg.clock().Sub(began)
+	n, took := r.restore.finish(), e.cfg.clock().Sub(began)
 	e.restoring(RestoreEvent{Task: taskOf(r.spec.id), Standby: r.copy, Phase: RestoreEnded, Records: n, Took: took})
 	if n > 0 {
 		e.log.Info("state restored", "task", taskOf(r.spec.id), "standby", r.copy, "records", n, "took", took.Round(time.Millisecond))
@@ -243,7 +244,7 @@ func (e *Engine) judge(r *runner, sp restoreSpan) (keeps func(*kgo.Record) (bool
 func (p *restoreProgress) start(spans []restoreSpan, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.active, p.records, p.bytes, p.left, p.began = true, 0, 0, 0, now
+	p.active, p.over, p.records, p.bytes, p.left, p.began = true, false, 0, 0, 0, now
 	for _, s := range spans {
 		p.left += max(0, s.To-s.From)
 	}
@@ -269,8 +270,10 @@ func (p *restoreProgress) remaining() int64 {
 	return p.left
 }
 
-func (p *restoreProgress) total() int64 {
+// finish notes that all is restored, and gives the number of records that were read.
+func (p *restoreProgress) finish() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.over = true
 	return p.records
 }

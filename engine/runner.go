@@ -26,6 +26,7 @@ type runner struct {
 	task *task.Task // nil until open
 	db   *state.DB  // nil without stores
 	copy bool       // belongs to a standby, and never has a task
+	kept bool       // the database was open before the runner, and nearly complete
 	out  *collector
 
 	phase   atomic.Int32 // of the run queue: see workers.go

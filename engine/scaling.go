@@ -3,8 +3,6 @@ package engine
 import (
 	"maps"
 	"time"
-
-	"github.com/tributary-io/tributary/engine/internal/assign"
 )
 
 // The options for scaling out; docs/operations/scaling.md tells how they work together. The instance that leads the group decides by its own,
@@ -33,9 +31,6 @@ func Tags(tags map[string]string) Option { return func(c *config) { c.tags = map
 // SpreadStandbys names the tags, the most important first, in which the copies of a task should differ from one another and from the task,
 // so that a zone or rack can fail as a whole (KIP-708; Kafka Streams: rack.aware.assignment.tags).
 func SpreadStandbys(tags ...string) Option { return func(c *config) { c.spread.SpreadTags = tags } }
-
-// assignTaskID spares importing package assign for its name.
-type assignTaskID = assign.TaskID
 
 // standbysAtOnce is how many standbys are restored at the same time.
 const standbysAtOnce = 2

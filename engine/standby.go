@@ -9,9 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tributary-io/tributary/engine/internal/assign"
 	"github.com/tributary-io/tributary/engine/internal/fetch"
 	"github.com/tributary-io/tributary/engine/internal/txn"
 	"github.com/tributary-io/tributary/internal/task"
+	"github.com/tributary-io/tributary/state"
 )
 
 // standby is a copy of a task's state that this instance keeps up to date from the changelogs, for the case that it has to take the task
@@ -23,7 +25,7 @@ type standby struct {
 	done   chan struct{} // closed when nothing touches the database any more
 	failed chan error    // from the follower: the copy has to be opened anew
 
-	stores    []*copiedStore // set before it follows
+	stores    atomic.Pointer[[]*copiedStore] // set before it follows
 	following atomic.Bool
 	warmup    atomic.Bool
 	warm      atomic.Bool // caught up: see noteLag
@@ -37,13 +39,13 @@ type standby struct {
 }
 
 // unknownLag stands for the lag of a copy that is still being opened.
-const unknownLag = 1 << 40
+const unknownLag = assign.UnknownLag
 
 // lag is how many offsets the copy is behind.
 func (s *standby) lag() int64 {
 	if s.following.Load() {
 		n := int64(0)
-		for _, c := range s.stores {
+		for _, c := range *s.stores.Load() {
 			n += max(0, c.end.Load()-c.at.Load())
 		}
 		return n
@@ -52,6 +54,22 @@ func (s *standby) lag() int64 {
 	defer s.r.restore.mu.Unlock()
 	if s.r.restore.active {
 		return s.r.restore.left
+	}
+	return unknownLag
+}
+
+// openingLag is how much of a runner's state that is being opened is still to be restored; 0 when it is there.
+func (r *runner) openingLag() int64 {
+	if r.counting.Load() != nil {
+		return 0
+	}
+	r.restore.mu.Lock()
+	defer r.restore.mu.Unlock()
+	switch {
+	case r.restore.active:
+		return r.restore.left
+	case r.restore.over || r.kept:
+		return 0
 	}
 	return unknownLag
 }
@@ -81,17 +99,27 @@ func (e *Engine) standbyLags() map[task.ID]int64 {
 	return lags
 }
 
-// changelogSizes tells how much others would have to restore of the stateful tasks that this instance holds.
-func (e *Engine) changelogSizes(held map[task.ID]bool) map[assignTaskID]int64 {
-	sizes := map[assignTaskID]int64{}
-	if shown := e.shown.Load(); shown != nil {
-		for _, r := range *shown {
-			if id := r.spec.id; held[id] && e.catalog.stateful[int32(id.Subtopology)] && r.counting.Load() != nil {
-				sizes[assignID(id)] = r.changelogSize.Load()
-			}
+// heldState tells of the stateful tasks that this instance holds how much others would have to restore, as far as known, and how much it has
+// still to restore itself where that isn't over.
+func (e *Engine) heldState(held map[task.ID]bool) (sizes, left map[assign.TaskID]int64) {
+	sizes, left = map[assign.TaskID]int64{}, map[assign.TaskID]int64{}
+	shown := e.shown.Load()
+	if shown == nil {
+		return sizes, left
+	}
+	for _, r := range *shown {
+		id := r.spec.id
+		if !held[id] || !e.catalog.stateful[int32(id.Subtopology)] {
+			continue
+		}
+		if size := r.changelogSize.Load(); size > 0 || r.counting.Load() != nil {
+			sizes[assignID(id)] = size
+		}
+		if n := r.openingLag(); n > 0 {
+			left[assignID(id)] = n
 		}
 	}
-	return sizes
+	return sizes, left
 }
 
 func (e *Engine) standbysNow() []*standby {
@@ -164,7 +192,7 @@ func (e *Engine) promote(r *runner) error {
 	e.queries.copies.Close(r.spec.id)
 	r.db = s.r.db
 	if r.db != nil {
-		r.changelog = make([]*txn.End, len(r.db.Stores()))
+		r.changelog, r.kept = make([]*txn.End, len(r.db.Stores())), lag < unknownLag
 	}
 	e.log.Info("a standby takes over", "task", r.spec.id.String(), "behind", lag)
 	e.restoring(RestoreEvent{Task: r.spec.id.String(), Standby: true, Phase: StandbyTakesOver, Left: lag})
@@ -239,10 +267,26 @@ func (e *Engine) keepStandby(ctx context.Context, s *standby) {
 			return
 		}
 		e.log.Warn("a standby can't be kept up to date at the moment", "task", taskOf(s.r.spec.id), "error", err, "again_in", pause)
+		if err := e.closeFailedStandby(s, err); err != nil {
+			e.log.Warn("a failed standby can't be closed in order", "task", taskOf(s.r.spec.id), "error", err)
+		}
 		if sleep(ctx, pause) != nil {
 			return
 		}
 	}
+}
+
+// closeFailedStandby closes what a standby has open, so that it is opened anew; what is damaged is set aside.
+func (e *Engine) closeFailedStandby(s *standby, cause error) error {
+	if s.r.db == nil {
+		return nil
+	}
+	err := s.r.db.Close()
+	s.r.db = nil
+	if errors.Is(cause, state.ErrCorruption) {
+		err = errors.Join(err, setAside(e.taskDir(s.r.spec.id), e.cfg.clock()))
+	}
+	return err
 }
 
 // openStandby brings the copy near to the end.

@@ -84,9 +84,9 @@ type copyRank uint8
 
 // The ranks, the best first.
 const (
-	runs     copyRank = iota // owns the task
+	runs     copyRank = iota // owns the task, and has its state
 	caughtUp                 // keeps it up to date, within the acceptable lag
-	follows                  // keeps it up to date, but is behind
+	follows                  // keeps it up to date, but is behind; or owns the task, and is still restoring it
 	dormant                  // has it on disk, at an unknown place
 	nothing
 )
@@ -166,6 +166,9 @@ func (a *assigner) noteOwners() {
 			m.held++
 			s.owner[t.Partition] = m
 			s.ranks[m.index][t.Partition] = runs
+			if left, ok := m.Lags[t]; ok && left > a.AcceptableLag && a.Stateful[t.Subtopology] {
+				s.ranks[m.index][t.Partition] = follows // it is still restoring
+			}
 			s.owned[m.index] = append(s.owned[m.index], t.Partition)
 			if size, ok := m.Sizes[t]; ok {
 				s.sizes[t.Partition] = size
@@ -320,7 +323,7 @@ func (s *subtopology) copies() []stateCopy {
 	var all []stateCopy
 	for _, m := range s.eligible {
 		for p, r := range s.ranks[m.index] {
-			if s.open[p] && r != runs {
+			if s.open[p] && s.owner[p] != m {
 				c := stateCopy{p, r, 0, m}
 				if r == follows {
 					c.lag = s.lag(m, p)

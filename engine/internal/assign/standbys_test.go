@@ -294,6 +294,26 @@ func TestSmallStateMovesAtOnce(t *testing.T) {
 	}
 }
 
+// An owner that is still restoring is no reason for a task to stay, unless it is nearly through: when everything starts at once, everybody
+// restores a part.
+func TestOwnersThatRestoreGiveTasksAway(t *testing.T) {
+	for left, want := range map[int64]int{UnknownLag: 2, bigState - 5: 2, 5000: 0, 50: 0} {
+		p := Problem{Tasks: makeTasks(4), Signatures: sameSignatures(1), Stateful: map[int32]bool{0: true}, Options: Options{Warmups: 2, AcceptableLag: 100}}
+		a := Member{ID: "a", Signatures: p.Signatures, Format: 2, Owned: makeTasks(4), Lags: map[TaskID]int64{}, Sizes: map[TaskID]int64{}}
+		for _, task := range p.Tasks {
+			a.Lags[task] = left
+			if left != UnknownLag {
+				a.Sizes[task] = bigState
+			}
+		}
+		p.Members = []Member{a, {ID: "b", Signatures: p.Signatures, Format: 2}}
+		got := Assign(p)
+		if len(got["b"].Active) != want || len(got["b"].Warmups) != 2-want {
+			t.Errorf("with %d left b gets %+v", left, got["b"])
+		}
+	}
+}
+
 // Members of the first version can't follow: they get no copies, and tasks as before.
 func TestOlderMembersTakeTasksCold(t *testing.T) {
 	p := Problem{Tasks: makeTasks(4), Signatures: sameSignatures(1), Stateful: map[int32]bool{0: true}, Options: Options{Standbys: 1, Warmups: 2}}

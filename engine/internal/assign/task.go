@@ -37,6 +37,9 @@ func (t TaskID) Compare(o TaskID) int {
 // Sort sorts task ids in place.
 func Sort(tasks []TaskID) { slices.SortFunc(tasks, TaskID.Compare) }
 
+// UnknownLag and more stand for a lag that is not known yet.
+const UnknownLag = 1 << 40
+
 // Member is what a member says of itself when it joins.
 type Member struct {
 	ID string // the group member id; not part of the metadata
@@ -48,7 +51,7 @@ type Member struct {
 	// Owned are the tasks that the member runs now, and will run until it says otherwise.
 	Owned []TaskID
 	// Lags tells, for tasks of which the member has state without owning them, how many changelog records it is behind. Of those that
-	// aren't in Follows that is not known.
+	// aren't in Follows that is not known. Owned tasks are in it while their state is still being restored: how much is left.
 	Lags map[TaskID]int64
 	// Endpoint is the host:port of the member's HTTP server, for interactive queries; may be empty.
 	Endpoint string

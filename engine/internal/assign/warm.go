@@ -62,24 +62,25 @@ func (a *assigner) warm(s *subtopology, m *member, p int32) bool {
 }
 
 // warmest is where a task should run meanwhile: its owner, else the least loaded of those that are caught up, else the one whose copy is
-// least behind. It is nil if nobody is known to be ahead of the place where the task belongs.
+// least behind. It is nil if nobody has much that the place where the task belongs has not.
 func (a *assigner) warmest(s *subtopology, p int32) *member {
-	if o := s.owner[p]; o != nil {
+	if o := s.owner[p]; o != nil && s.rank(o, p) == runs {
 		return o
 	}
 	var best *member
 	for _, m := range s.eligible {
-		if r := s.rank(m, p); r > follows {
-			continue
-		}
-		if best == nil || a.compareCopies(s, p, m, best) < 0 {
+		if s.rank(m, p) <= follows && (best == nil || a.compareCopies(s, p, m, best) < 0) {
 			best = m
 		}
 	}
-	if best == nil || s.rank(best, p) == caughtUp {
+	if best == nil || s.rank(best, p) <= caughtUp {
 		return best
 	}
-	if to := s.target[p]; s.rank(to, p) == follows && s.lag(to, p)-s.lag(best, p) <= a.AcceptableLag {
+	behind := s.lag(best, p)
+	if size, known := s.sizes[p]; behind >= UnknownLag || known && behind > size/2 {
+		return nil // most is still to be read, wherever that is
+	}
+	if to := s.target[p]; s.rank(to, p) == follows && s.lag(to, p)-behind <= a.AcceptableLag {
 		return nil // the difference isn't worth a detour
 	}
 	return best
