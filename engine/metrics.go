@@ -33,6 +33,7 @@ type statsCollector struct {
 	restored, restoreLeft                                        *prometheus.Desc
 	standbys, standbyLag, standbyRecords                         *prometheus.Desc
 	ckptMade, ckptSent, ckptAdopted, ckptFailed, ckptReceived    *prometheus.Desc
+	ckptKept                                                     *prometheus.Desc
 	lakeCommits, lakeRows, lakeRetries, lakeFenced, lakeOpen     *prometheus.Desc
 	lakeVersion, lakeTime, lakeEarly                             *prometheus.Desc
 }
@@ -65,7 +66,8 @@ func newStatsCollector(e *Engine, labels prometheus.Labels) *statsCollector {
 	c.ckptMade = desc("checkpoints_made_total", "Checkpoints of tasks made for other instances.")
 	c.ckptSent = desc("checkpoint_sent_bytes_total", "Bytes of checkpoints sent to other instances.")
 	c.ckptAdopted = desc("checkpoints_adopted_total", "Checkpoints of others that replaced local state.")
-	c.ckptFailed = desc("checkpoint_failures_total", "Tries to take a checkpoint over that failed.")
+	c.ckptFailed = desc("checkpoint_failures_total", "Tries to take a checkpoint over, or to keep one, that failed.")
+	c.ckptKept = desc("checkpoints_kept_total", "Checkpoints put into the object store.")
 	c.ckptReceived = desc("checkpoint_received_bytes_total", "Bytes of checkpoints received.")
 	c.lakeCommits = desc("lake_commits_total", "Commits to a table.", "sink")
 	c.lakeRows = desc("lake_rows_total", "Rows landed in a table.", "sink")
@@ -127,6 +129,7 @@ func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
 	count(c.ckptSent, s.Checkpoints.SentBytes)
 	count(c.ckptAdopted, s.Checkpoints.Adopted)
 	count(c.ckptFailed, s.Checkpoints.Failed)
+	count(c.ckptKept, s.Checkpoints.Kept)
 	count(c.ckptReceived, s.Checkpoints.ReceivedBytes)
 	count(c.processed, s.Processed)
 	count(c.produced, s.Produced)

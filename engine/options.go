@@ -76,6 +76,8 @@ type config struct {
 	probing time.Duration
 	tags    map[string]string
 	ship    bool // checkpoints
+	vault   CheckpointStore
+	keep    time.Duration // between checkpoints for the vault
 
 	writeBuffer int64 // bytes over all tasks
 	inputBuffer int64 // bytes over all input partitions

@@ -39,6 +39,9 @@ func (c *config) checkSpread(bad func(format string, args ...any)) {
 	if c.spread.Standbys < 0 || c.spread.Warmups < 0 || c.spread.AcceptableLag < 0 {
 		bad("%d standbys, %d warm-ups, an acceptable lag of %d: none can be below zero", c.spread.Standbys, c.spread.Warmups, c.spread.AcceptableLag)
 	}
+	if c.vault != nil && c.keep <= 0 {
+		bad("checkpoints are kept every %v, it must be above zero", c.keep)
+	}
 	if c.probing <= 0 {
 		bad("the probing interval is %v, it must be above zero", c.probing)
 	}

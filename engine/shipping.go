@@ -23,9 +23,11 @@ func ShipCheckpoints() Option { return func(c *config) { c.ship = true } }
 
 // shipping is what giving and taking checkpoints needs.
 type shipping struct {
-	desk atomic.Pointer[checkpoint.Desk] // nil unless the instance runs with ShipCheckpoints
+	desk  atomic.Pointer[checkpoint.Desk] // nil unless the instance runs with ShipCheckpoints
+	vault *checkpoint.Vault               // nil without KeepCheckpoints
 
 	adopted, failed, received atomic.Int64 // checkpoints, tries, bytes
+	keptCount                 atomic.Int64 // checkpoints put into the vault
 }
 
 // How checkpoints are fetched and kept.
@@ -51,6 +53,9 @@ func (e *Engine) openDesk(started *closers) error {
 		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("remove half a checkpoint: %w", err)
 		}
+	}
+	if e.cfg.vault != nil {
+		e.shipping.vault = checkpoint.NewVault(e.cfg.vault, e.plan.ApplicationID)
 	}
 	if !e.cfg.ship {
 		return nil
@@ -132,13 +137,15 @@ func (e *Engine) manifestFor(spec *taskSpec) *checkpoint.Manifest {
 // adoptCheckpoint replaces the runner's state by a checkpoint if others have one that saves much of the restore. It gives where the changelogs
 // begin and end by then. What goes wrong with checkpoints is logged, and leaves all to the changelogs; the error is about the local state.
 func (e *Engine) adoptCheckpoint(ctx context.Context, r *runner, s *starts) (*starts, error) {
-	if !e.cfg.ship || r.spec.id.Subtopology < 0 || e.missing(r, s, r.db.Offset) <= e.cfg.spread.AcceptableLag {
+	if !e.cfg.ship && e.shipping.vault == nil || r.spec.id.Subtopology < 0 || e.missing(r, s, r.db.Offset) <= e.cfg.spread.AcceptableLag {
 		return s, nil
 	}
 	origins, err := e.checkpointOrigins(ctx, r)
 	if err != nil {
-		e.log.Warn("who has checkpoints can't be found out: the state is restored from changelogs", "task", taskOf(r.spec.id), "error", err)
-		return s, nil
+		e.log.Warn("who has checkpoints can't be found out", "task", taskOf(r.spec.id), "error", err)
+	}
+	if e.shipping.vault != nil {
+		origins = append(origins, e.shipping.vault.Origin(r.spec.id.String()))
 	}
 	for _, from := range origins {
 		fresh, err := e.adoptFrom(ctx, r, s, from)
@@ -170,6 +177,9 @@ func (e *Engine) missing(r *runner, s *starts, at func(string) (int64, bool)) (n
 // checkpointOrigins lists where checkpoints of a task may be had: standbys first, since that disturbs nobody. A new instance has to wait for
 // the end of the rebalance that it came with to learn who they are.
 func (e *Engine) checkpointOrigins(ctx context.Context, r *runner) ([]checkpoint.Origin, error) {
+	if !e.cfg.ship {
+		return nil, nil
+	}
 	client := &http.Client{Transport: e.queries.client.Transport}
 	header := http.Header{applicationHeader: {e.plan.ApplicationID}}
 	for waited := time.Duration(0); ; waited += originsLook {

@@ -11,8 +11,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
+	"github.com/tributary-io/tributary/engine/internal/checkpoint"
+	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/state"
 )
 
@@ -78,7 +81,7 @@ func moveWithCheckpoints(t *testing.T, c *brokertest.Cluster, name string, betwe
 
 // leftovers are what checkpoints must not leave in the state directory.
 func leftovers(dir string) (found []string) {
-	for _, pattern := range []string{"*" + incomingSuffix, checkpointsDir} {
+	for _, pattern := range []string{"*" + incomingSuffix, checkpointsDir, uploadDir} {
 		matches, _ := filepath.Glob(filepath.Join(dir, pattern))
 		found = append(found, matches...)
 	}
@@ -228,6 +231,51 @@ func editing(next http.Handler, edit func(string) string) http.Handler {
 		next.ServeHTTP(seen, r)
 		io.WriteString(w, edit(seen.Body.String()))
 	})
+}
+
+// All instances are gone, and their disks: the state comes from the object store, and only what came after the checkpoint from changelogs.
+func TestStateComesFromTheObjectStore(t *testing.T) {
+	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
+		a := newApp(t, c, "vault")
+		a.create("in", 2)
+		a.create("out", 1)
+		out := a.read("out")
+		a.produce("in", 2, numbered(8000, 3000)...)
+		store := object.NewMemory("vault")
+		keep := KeepCheckpoints(store, 100*time.Millisecond)
+		i1 := a.start(counts(a.name), "i1", AcceptableLag(100), keep)
+		eventually(t, "all counted", func() bool { return total(out.lastCounts()) == 8000 })
+		eventually(t, "kept what is there", func() bool {
+			return keptOffset(t, store, a.name, "1_0") > 1000 && keptOffset(t, store, a.name, "1_1") > 1000
+		})
+		i1.stop(t)
+		if left := leftovers(filepath.Join(a.dir, "i1", a.name)); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		a.produce("in", 2, numbered(500, 3000)...)
+		log := &events{}
+		i2 := a.start(counts(a.name), "i2", AcceptableLag(100), keep, OnRestore(log.add))
+		eventually(t, "all counted", func() bool { return total(out.lastCounts()) == 8500 })
+		if n, _ := log.count(CheckpointAdopted, false); n != 2 {
+			t.Errorf("%d checkpoints taken over, want those of both tasks", n)
+		}
+		if _, records := log.count(RestoreEnded, false); records > 1500 {
+			t.Errorf("%d records read from changelogs of 6000 keys, though checkpoints were taken over", records)
+		}
+		i2.stop(t)
+		if err := out.onlyRises(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// keptOffset is how far the kept checkpoint of a task's counts has come.
+func keptOffset(t *testing.T, store CheckpointStore, app, task string) int64 {
+	m, err := checkpoint.NewVault(store, app).Origin(task).Manifest(t.Context())
+	if err != nil {
+		return 0 // none yet
+	}
+	return m.Offsets["counts"]
 }
 
 // What a task's state is on disk after it was taken over is a database that opens, with what was promised.

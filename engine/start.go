@@ -166,6 +166,9 @@ func (e *Engine) startGoroutines(started *closers) {
 		running.Go(func() { e.work(e.life) })
 	}
 	running.Go(func() { e.inputs.Run(e.life, e.deliver) })
+	if e.shipping.vault != nil {
+		running.Go(func() { e.keepCheckpoints(e.life) })
+	}
 	started.add(func() error {
 		e.endLife()
 		e.queue.close()

@@ -83,11 +83,12 @@ type Stats struct {
 // CheckpointStats counts what was done with checkpoints since the start; see ShipCheckpoints.
 type CheckpointStats struct {
 	Made, SentBytes                int64 // for others
-	Adopted, Failed, ReceivedBytes int64 // Failed counts tries that ended in another origin or the changelogs
+	Adopted, Failed, ReceivedBytes int64 // Failed counts tries that ended in another origin or the changelogs, or in nothing kept
+	Kept                           int64 // in the object store
 }
 
 func (e *Engine) checkpointStats() CheckpointStats {
-	s := CheckpointStats{Adopted: e.shipping.adopted.Load(), Failed: e.shipping.failed.Load(), ReceivedBytes: e.shipping.received.Load()}
+	s := CheckpointStats{Adopted: e.shipping.adopted.Load(), Failed: e.shipping.failed.Load(), ReceivedBytes: e.shipping.received.Load(), Kept: e.shipping.keptCount.Load()}
 	if desk := e.shipping.desk.Load(); desk != nil {
 		s.Made, s.SentBytes = desk.Taken.Load(), desk.Sent.Load()
 	}

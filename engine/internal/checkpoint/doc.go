@@ -5,6 +5,8 @@
 // for as long as somebody reads. The instance that wants it reads the manifest, decides by it, and has Fetch bring the files from an
 // Origin into a directory: several at a time, each resumed where a connection broke, each checked.
 //
+// A Vault keeps the latest checkpoint of each task in an object store, for times when no instance has the state: it is an Origin, too.
+//
 // The formats are in docs/format/checkpoints.md. What a manifest promises is checked here, but not what it means: whether a checkpoint fits
 // a task is for the engine to decide. The package knows neither databases nor Kafka.
 package checkpoint

@@ -33,6 +33,10 @@ type Manifest struct {
 	Offsets map[string]int64 `json:"offsets"`
 	Taken   time.Time        `json:"taken"`
 	Files   []File           `json:"files"`
+	// PartBytes is the size of the parts that files are kept in, in a vault.
+	PartBytes int64 `json:"part_bytes,omitempty"`
+	// Garbage are files that only the checkpoint before this one in the vault has.
+	Garbage []File `json:"garbage,omitempty"`
 }
 
 // File is a file of a checkpoint.
@@ -40,6 +44,8 @@ type File struct {
 	Name   string `json:"name"`
 	Size   int64  `json:"size"`
 	CRC32C uint32 `json:"crc32c"`
+	// Place is the id of the checkpoint that the file came to the vault with.
+	Place string `json:"place,omitempty"`
 }
 
 // Bytes is the size of all files.
@@ -65,9 +71,14 @@ func Parse(data []byte) (*Manifest, error) {
 	if m.ID == "" || len(m.Files) == 0 {
 		return nil, errors.New("checkpoint manifest without an id or files")
 	}
+	for _, f := range m.Garbage {
+		if !fileName.MatchString(f.Name) || !fileName.MatchString(f.Place) {
+			return nil, fmt.Errorf("checkpoint manifest: garbage %q in %q can't be", f.Name, f.Place)
+		}
+	}
 	seen := map[string]bool{}
 	for _, f := range m.Files {
-		if !fileName.MatchString(f.Name) || f.Size < 0 || seen[f.Name] {
+		if !fileName.MatchString(f.Name) || f.Size < 0 || seen[f.Name] || f.Place != "" && !fileName.MatchString(f.Place) {
 			return nil, fmt.Errorf("checkpoint manifest: file %q of %d bytes can't be", f.Name, f.Size)
 		}
 		seen[f.Name] = true
