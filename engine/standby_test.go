@@ -2,7 +2,10 @@ package engine
 
 import (
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -365,5 +368,52 @@ func TestStandbysSurviveKills(t *testing.T) {
 	}
 	if err := out.onlyRises(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Over HTTP a standby answers where it will do, and says how far it is behind; else the task's instance does.
+func TestStandbysAnswerOverHTTP(t *testing.T) {
+	a := newApp(t, brokertest.Embedded(t), "http-standby")
+	a.create("in", 1)
+	a.create("out", 1)
+	a.produce("in", 1, "x", "x")
+	opts := []Option{Standbys(1), HTTP("127.0.0.1:0"), Queries()}
+	i1 := a.start(counts(a.name), "i1", opts...)
+	i1.await(t, "runs", func(s Stats) bool { return statefulTasks(s) == 1 && s.Commits > 0 })
+	i2 := a.start(counts(a.name), "i2", opts...)
+	task, copy := i1, i2
+	eventually(t, "one has the task, the other a standby", func() bool {
+		for _, pair := range [][2]*instance{{i1, i2}, {i2, i1}} {
+			s := pair[1].Stats()
+			if statefulTasks(pair[0].Stats()) == 1 && len(s.Standbys) == 1 && s.Standbys[0].Following && statefulTasks(s) == 0 {
+				task, copy = pair[0], pair[1]
+				return true
+			}
+		}
+		return false
+	})
+	get := func(i *instance, query string) (status int, body string) {
+		resp, err := http.Get("http://" + i.HTTPAddr() + "/stores/counts/get?key=x" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(text)
+	}
+	eventually(t, "the standby answers", func() bool {
+		status, body := get(copy, "&standby=true")
+		return status == http.StatusOK && strings.Contains(body, `"value":2`) && strings.Contains(body, `"behind":`)
+	})
+	for i, query := range map[*instance]string{task: "&standby=true", copy: ""} {
+		if status, body := get(i, query); status != http.StatusOK || !strings.Contains(body, `"value":2`) || strings.Contains(body, "behind") {
+			t.Errorf("the task's instance should have answered: %d %s", status, body)
+		}
+	}
+	if status, body := get(copy, "&standby=perhaps"); status != http.StatusBadRequest {
+		t.Errorf("got %d %s", status, body)
 	}
 }
