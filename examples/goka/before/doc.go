@@ -1,0 +1,2 @@
+// Package before runs the loyalty programme as it was: with goka's own processor.
+package before
