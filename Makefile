@@ -15,7 +15,7 @@ PARALLEL ?= 2
 TIMEOUT ?= 15m
 FUZZTIME ?= 10s
 # Of bench: which workloads, the records of the input, how many runs of each program, and where the peers' programs are, built by peers.
-WORKLOAD ?= a,b,c,d,e,f,g,h,lake
+WORKLOAD ?= a,b,c,d,e,f,g,h,i,lake
 RECORDS ?= 2000000
 ROUNDS ?= 3
 PEERS ?= bench/peers

@@ -80,6 +80,7 @@ type pebbleStorage struct {
 	rows      state.KeyValueBytes
 	recovered bool
 	offset    int64 // of the last acknowledged record; state.NoOffset before the first
+	written   int64 // the offset on disk
 	writes    []state.RestoreRecord
 	acked     int                // of writes
 	newest    map[string]pending // of the keys in writes
@@ -124,6 +125,7 @@ func (s *pebbleStorage) Open() error {
 	if next, ok := db.Offset(storageName); ok {
 		s.offset = next - 1
 	}
+	s.written = s.offset
 	return nil
 }
 
@@ -237,12 +239,13 @@ func (s *pebbleStorage) MarkRecovered() error {
 
 // flush writes what is acknowledged, and the offset that it reaches, in one batch.
 func (s *pebbleStorage) flush() error {
-	if s.acked == 0 {
+	if s.acked == 0 && s.offset == s.written {
 		return nil
 	}
 	if err := s.db.Restore(storageName, s.writes[:s.acked], s.offset+1); err != nil {
 		return err
 	}
+	s.written = s.offset
 	for _, w := range s.writes[:s.acked] {
 		p := s.newest[string(w.Key)]
 		if p.count--; p.count == 0 {

@@ -17,6 +17,7 @@ const (
 	roleEngine  = "engine"
 	roleRaw     = "raw"
 	roleHarness = "harness"
+	roleGoka    = "goka"
 )
 
 // child is one run in a process of its own. It prints its results.
@@ -58,6 +59,9 @@ func runChild(ctx context.Context, role string, cfg workload.Config) ([]measure.
 		return workload.RunHarness(cfg)
 	case roleRaw:
 		r, err := workload.RunRaw(ctx, cfg)
+		return []measure.Result{r}, err
+	case roleGoka:
+		r, err := workload.RunGoka(ctx, cfg)
 		return []measure.Result{r}, err
 	case roleEngine:
 		r, err := workload.RunEngine(ctx, cfg)

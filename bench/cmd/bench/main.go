@@ -44,7 +44,7 @@ func main() {
 func bench(ctx context.Context, args []string) error {
 	o := options{}
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
-	list := flags.String("workload", "a,b,c,d,e,f,g,h", "which workloads, by comma; see bench/README.md")
+	list := flags.String("workload", "a,b,c,d,e,f,g,h,i", "which workloads, by comma; see bench/README.md")
 	flags.StringVar(&o.peers, "peers", "", "directory of the peers' programs, built; without it they are left out")
 	flags.StringVar(&o.against, "against", "", "another build of this program to compare with: before and after a change")
 	flags.IntVar(&o.records, "records", 2_000_000, "records of the input")

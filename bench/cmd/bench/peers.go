@@ -23,9 +23,6 @@ func (s *session) peers() ([]contestant, error) {
 	if jars := filepath.Join(dir, "kafka-streams", "target"); exists(filepath.Join(jars, "lib")) {
 		found = append(found, kafkaStreams{s, jars})
 	}
-	if program := filepath.Join(dir, "goka", "goka-bench"); exists(program) {
-		found = append(found, goka{s, program})
-	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("no peer in %s is built: run its build.sh", dir)
 	}
@@ -43,8 +40,8 @@ type kafkaStreams struct {
 	jars string
 }
 
-func (kafkaStreams) name() string      { return "kafka-streams" }
-func (kafkaStreams) takes(string) bool { return true }
+func (kafkaStreams) name() string        { return "kafka-streams" }
+func (kafkaStreams) takes(w string) bool { return w != "i" }
 
 func (k kafkaStreams) java(ctx context.Context, killed bool, args ...string) ([]measure.Result, error) {
 	classPath := filepath.Join(k.jars, "classes") + ":" + filepath.Join(k.jars, "lib", "*")
@@ -128,19 +125,22 @@ func (k kafkaStreams) driver(ctx context.Context) ([]measure.Result, error) {
 	return all, nil
 }
 
-// goka is the peers' goka program, which is at-least-once.
+// goka is goka itself, which is at-least-once. Unlike the other peers it needs no building: it is a library of this program.
 type goka struct {
 	s       *session
-	program string
+	program string // this one
 }
 
-func (goka) name() string        { return "goka" }
-func (goka) takes(w string) bool { return w == "a" || w == "d" }
+func (goka) name() string { return "goka" }
+
+// takes tells whether goka runs a workload: the one that is its own always, those that others run as well if peers are asked for.
+func (g goka) takes(w string) bool { return w == "i" || g.s.opts.peers != "" && (w == "a" || w == "d") }
 
 func (g goka) run(ctx context.Context, workload string) ([]measure.Result, error) {
-	r, err := one(g.s.execute(ctx, false, g.program, "-w", workload, "-brokers", g.s.brokers()))
+	app := g.s.application("goka", workload)
+	r, err := one(g.s.execute(ctx, false, g.program, "child", "-role", roleGoka, "-w", workload, "-app", app, "-brokers", g.s.brokers(), "-state-dir", g.s.stateDir(app)))
 	if err != nil {
 		return nil, err
 	}
-	return []measure.Result{r}, g.s.cleanUp(ctx, "goka-"+workload)
+	return []measure.Result{r}, g.s.cleanUp(ctx, app)
 }

@@ -36,12 +36,13 @@ var figures = map[string][]figure{
 	"f": {{"restored_records", "records restored", "%.0f"}, {"start_to_first_record_ms", "start to the first record, ms", "%.0f"}},
 	"g": {cpu, speed, {"cold_rec_per_s", "records/s, first round", "%.0f"}},
 	"h": {{"launch_to_running_ms", "launch to running, ms", "%.0f"}, peak},
+	"i": throughput,
 }
 
 var titles = map[string]string{
 	"a": "pass-through", "b": "deduplication by event id", "c": "table join, re-key, one-minute windows", "d": "count by key",
 	"e": "restore of d from its changelog", "f": "d after kill -9 in the middle, state kept", "g": "test harness, one record at a time",
-	"h": "an application without work",
+	"h": "an application without work", "i": "a group written for goka: count by key, and pass on",
 }
 
 // run is one run's result.

@@ -17,7 +17,7 @@ func (s *session) all(ctx context.Context) (*report, error) {
 	}
 	for _, w := range s.opts.workloads {
 		if figures[w] == nil {
-			return rep, fmt.Errorf("there is no workload %q: they are a to h", w)
+			return rep, fmt.Errorf("there is no workload %q: they are a to i", w)
 		}
 		if err := s.series(ctx, rep, w, field); err != nil {
 			return rep, err
@@ -38,7 +38,7 @@ func (s *session) field() ([]contestant, error) {
 		return nil, err
 	}
 	peers, err := s.peers()
-	return slices.Concat([]contestant{own}, others, []contestant{raw{s, own.program}}, peers), err
+	return slices.Concat([]contestant{own}, others, []contestant{raw{s, own.program}, goka{s, own.program}}, peers), err
 }
 
 // series runs a workload on everyone who takes it, in turn.

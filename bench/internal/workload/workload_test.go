@@ -34,7 +34,7 @@ func TestTopologiesGiveWhatTheyMust(t *testing.T) {
 }
 
 func TestEveryWorkloadBuilds(t *testing.T) {
-	for _, w := range []string{"a", "b", "c", "d", "d-out", "h"} {
+	for _, w := range []string{"a", "b", "c", "d", "d-out", "h", "i"} {
 		if _, err := Build(w, "app", "out"); err != nil {
 			t.Errorf("%s: %v", w, err)
 		}

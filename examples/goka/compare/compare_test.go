@@ -97,6 +97,11 @@ both tables, all rewards and all statements are the same
 		if diff := cmp.Diff(want, out.String()); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
+		readme, err := os.ReadFile("../README.md")
+		must(t, err)
+		if !strings.Contains(string(readme), want) {
+			t.Error("README.md shows another result")
+		}
 	})
 }
 
