@@ -1,2 +1,3 @@
-// Package before runs the loyalty programme as it was: with goka's own processor.
+// Package before runs the loyalty programme as it was: with goka's own processor, whose state is in LevelDB, and which counts each purchase at
+// least once.
 package before
