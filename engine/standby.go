@@ -103,11 +103,7 @@ func (e *Engine) standbyLags() map[task.ID]int64 {
 // still to restore itself where that isn't over.
 func (e *Engine) heldState(held map[task.ID]bool) (sizes, left map[assign.TaskID]int64) {
 	sizes, left = map[assign.TaskID]int64{}, map[assign.TaskID]int64{}
-	shown := e.shown.Load()
-	if shown == nil {
-		return sizes, left
-	}
-	for _, r := range *shown {
+	for _, r := range e.runnersShown() {
 		id := r.spec.id
 		if !held[id] || !e.catalog.stateful[int32(id.Subtopology)] {
 			continue
@@ -120,6 +116,14 @@ func (e *Engine) heldState(held map[task.ID]bool) (sizes, left map[assign.TaskID
 		}
 	}
 	return sizes, left
+}
+
+// runnersShown are the runners as the conductor showed them last.
+func (e *Engine) runnersShown() []*runner {
+	if shown := e.shown.Load(); shown != nil {
+		return *shown
+	}
+	return nil
 }
 
 func (e *Engine) standbysNow() []*standby {

@@ -35,9 +35,9 @@ func (e *Engine) keepCheckpoints(ctx context.Context) {
 	defer os.RemoveAll(filepath.Join(e.appDir(), uploadDir))
 	for sleep(ctx, e.cfg.keep) == nil {
 		running := map[task.ID]bool{}
-		for _, r := range *e.shown.Load() {
+		for _, r := range e.runnersShown() {
 			id := r.spec.id
-			if !e.catalog.stateful[int32(id.Subtopology)] || id.Subtopology < 0 || !r.runs.Load() || r.db == nil {
+			if !e.catalog.stateful[int32(id.Subtopology)] || !r.runs.Load() || !e.queries.tasks.Has(id) {
 				continue
 			}
 			running[id] = true
