@@ -85,3 +85,11 @@ SEED ?= 1
 .PHONY: differential
 differential: ## compare N random scenarios with the real Kafka Streams; needs a JDK, Maven and Python
 	internal/differential/run.sh $(N) $(SEED)
+
+# Of simulate: how many seeds, from which one.
+SEEDS ?= 2000
+FROM ?= 1
+
+.PHONY: simulate
+simulate: ## run SEEDS seeds of the engine's simulation, from FROM on
+	go test ./engine -run '^TestSimulation$$' -count=1 -timeout 24h -v -simulation.seeds=$(SEEDS) -simulation.from=$(FROM) | grep -vE '^ *(=== RUN|--- PASS)'

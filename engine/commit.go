@@ -61,6 +61,7 @@ func (e *Engine) commitNow() error {
 	if err != nil {
 		return err
 	}
+	e.step(stepSealed)
 	if err := e.finish(m, w, began); err != nil {
 		return err
 	}
@@ -81,9 +82,11 @@ func (e *Engine) finish(m offsets.Member, w *commitWork, began time.Time) error 
 	if outcome != txn.Committed {
 		return e.recover(w, outcome, err)
 	}
+	e.step(stepCommitted)
 	if err := e.applied(w); err != nil {
 		return err
 	}
+	e.step(stepApplied)
 	e.calm()
 	e.refusals.committed()
 	e.stats.committed(e.cfg.clock().Sub(began), records, e.cfg.clock())

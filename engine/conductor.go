@@ -214,6 +214,7 @@ func (e *Engine) giveUp(ids []task.ID, copies map[task.ID]bool) error {
 	if err := errors.Join(e.retire(runners), e.demote(runners, copies), closeStores(runners)); err != nil {
 		return err
 	}
+	e.step(stepClosed)
 	e.members.release(ids)
 	e.membership.Rejoin()
 	return nil
@@ -286,6 +287,7 @@ func (e *Engine) takeOpened(o opened) error {
 	if r.spec.lake {
 		e.ownLake(r)
 	}
+	e.step(stepOpened)
 	e.routes.add(r)
 	positions := map[fetch.Partition]int64{}
 	for tp, at := range o.positions {

@@ -56,7 +56,7 @@ type Engine struct {
 	members       *members
 	catalog       *catalog
 	queue         *runQueue
-	gate          gate
+	gate          *gate
 	routes        routes
 	mail          *mailbox
 	landers       map[string]*lander.Lander
@@ -109,7 +109,7 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 	e := &Engine{
 		plan: p.Internal(), generated: p.GeneratedNames(), renderer: p.Renderer, cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),
 		states: lifecycle{listener: cfg.onState, clock: cfg.clock, since: cfg.clock()},
-		queue:  newRunQueue(), mail: newMailbox(), landers: map[string]*lander.Lander{}, runners: map[task.ID]*runner{}, standbys: map[task.ID]*standby{},
+		queue:  newRunQueue(), gate: newGate(), mail: newMailbox(), landers: map[string]*lander.Lander{}, runners: map[task.ID]*runner{}, standbys: map[task.ID]*standby{},
 		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), standbySlots: make(chan struct{}, standbysAtOnce), purgedTo: map[task.TopicPartition]int64{},
 	}
 	e.pacer = newPacer(e.plan, cfg.maxSkew)

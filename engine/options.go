@@ -86,6 +86,8 @@ type config struct {
 	purgeEvery  time.Duration
 	cleanAfter  time.Duration
 	openAtOnce  int
+
+	stepped func(step) // for simulations; nil outside of them
 }
 
 // LakeBatches says when a batch of rows for a table is closed and committed: at the first limit that it reaches.

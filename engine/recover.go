@@ -28,6 +28,7 @@ func (e *Engine) recover(w *commitWork, outcome txn.Outcome, cause error) error 
 	if err := e.resetProducer(); err != nil {
 		return err
 	}
+	e.step(stepProducerReset)
 	involved := e.involved(w)
 	if err := e.rewind(involved); err != nil {
 		return err

@@ -95,14 +95,41 @@ func (q *runQueue) close() {
 
 // gate stops the workers between two records. Workers are inside while they run a slice; close waits until all are out. Only the
 // conductor closes it, and may do so again while it is closed: it opens with the last open.
+//
+// Those who wait do so on a condition, not on a lock: under a simulated clock a wait for a lock would hold up time itself, which the conductor
+// needs to go on.
 type gate struct {
-	mu      sync.RWMutex
+	mu      sync.Mutex
+	changed sync.Cond
+	inside  int // workers
+	shut    bool
 	closing atomic.Bool
 	depth   int // the conductor's own
 }
 
-func (g *gate) enter() { g.mu.RLock() }
-func (g *gate) leave() { g.mu.RUnlock() }
+func newGate() *gate {
+	g := &gate{}
+	g.changed.L = &g.mu
+	return g
+}
+
+func (g *gate) enter() {
+	g.mu.Lock()
+	for g.shut {
+		g.changed.Wait()
+	}
+	g.inside++
+	g.mu.Unlock()
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	g.inside--
+	if g.shut && g.inside == 0 {
+		g.changed.Broadcast()
+	}
+	g.mu.Unlock()
+}
 
 // close returns once no worker is inside; none gets in before open.
 func (g *gate) close() {
@@ -112,13 +139,21 @@ func (g *gate) close() {
 	}
 	g.closing.Store(true)
 	g.mu.Lock()
+	g.shut = true
+	for g.inside > 0 {
+		g.changed.Wait()
+	}
+	g.mu.Unlock()
 	g.closing.Store(false)
 }
 
 func (g *gate) open() {
 	g.depth--
 	if g.depth == 0 {
+		g.mu.Lock()
+		g.shut = false
 		g.mu.Unlock()
+		g.changed.Broadcast()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -23,6 +24,8 @@ type BrokerConfig struct {
 	Brokers int
 	// Ports gives each broker its port on 127.0.0.1. Empty chooses free ports, others at each start.
 	Ports []int
+	// Listen is used in place of net.Listen, for a network in memory.
+	Listen func(network, address string) (net.Listener, error)
 	// Configs are broker configs over the package's own: see kfake.BrokerConfigs.
 	Configs map[string]string
 	// Logger gets the broker's warnings. Nil means slog.Default.
@@ -59,6 +62,9 @@ func StartBroker(cfg BrokerConfig) (*Broker, error) {
 	}
 	if len(cfg.Ports) > 0 {
 		opts = append(opts, kfake.Ports(cfg.Ports...))
+	}
+	if cfg.Listen != nil {
+		opts = append(opts, kfake.ListenFn(cfg.Listen))
 	}
 	if cfg.Dir != "" {
 		lock, err := lockDir(cfg.Dir)

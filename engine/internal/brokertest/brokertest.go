@@ -1,6 +1,8 @@
 package brokertest
 
 import (
+	"context"
+	"net"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -16,6 +18,8 @@ import (
 type Cluster struct {
 	Addrs    []string
 	Embedded *embedded.Broker // nil on real Kafka
+	// Dial is used in place of a dialer, for a network in memory.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // Each runs f as a subtest against each kind of cluster. Test names are part of topic and group names on a shared cluster: see
@@ -54,7 +58,11 @@ func Old(t testing.TB, versions *kversion.Versions) *Cluster {
 // Client makes a client of the cluster, closed at the end of the test.
 func (c *Cluster) Client(t testing.TB, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.Addrs...)}, opts...)...)
+	base := []kgo.Opt{kgo.SeedBrokers(c.Addrs...)}
+	if c.Dial != nil {
+		base = append(base, kgo.Dialer(c.Dial))
+	}
+	client, err := kgo.NewClient(append(base, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,6 +31,7 @@ type StreamsCoordinator struct {
 	// Faults; see the methods.
 	fenced  map[string]error
 	lost    int
+	loses   bool // the next answer with an assignment
 	status  []kmsg.StreamsGroupHeartbeatResponseStatus
 	refused error
 }
@@ -141,6 +143,20 @@ func (s *StreamsCoordinator) LoseReplies(n int) {
 	s.lost = n
 }
 
+// LoseAssignment loses the next answer that tells a member new tasks.
+func (s *StreamsCoordinator) LoseAssignment() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loses = true
+}
+
+// LosesAssignment reports whether LoseAssignment has had no effect yet.
+func (s *StreamsCoordinator) LosesAssignment() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loses
+}
+
 // Refuse answers all heartbeats with err; nil ends that.
 func (s *StreamsCoordinator) Refuse(err error) {
 	s.mu.Lock()
@@ -171,6 +187,22 @@ func (s *StreamsCoordinator) Members(group string) []string {
 	return slices.Sorted(maps.Keys(g.members))
 }
 
+// String shows all groups, for a test that fails.
+func (s *StreamsCoordinator) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(s.groups)) {
+		g := s.groups[name]
+		fmt.Fprintf(&b, "group %s in epoch %d\n", name, g.epoch)
+		for _, m := range g.members {
+			fmt.Fprintf(&b, "  %s in epoch %d, seen %v: has %v, is to have %v, gives up %v\n", m.id, m.epoch, m.seen.Format("15:04:05.000"),
+				slices.Collect(maps.Keys(m.given)), slices.Collect(maps.Keys(m.want)), slices.Collect(maps.Keys(m.revoking)))
+		}
+	}
+	return b.String()
+}
+
 func (s *StreamsCoordinator) heartbeat(req *kmsg.StreamsGroupHeartbeatRequest) (kmsg.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,6 +211,10 @@ func (s *StreamsCoordinator) heartbeat(req *kmsg.StreamsGroupHeartbeatRequest) (
 	if s.lost > 0 {
 		s.lost--
 		return nil, errors.New("the answer is lost")
+	}
+	if s.loses && resp.ActiveTasks != nil && req.MemberEpoch > 0 {
+		s.loses = false
+		return nil, errors.New("the assignment is lost")
 	}
 	var answer *kerr.Error
 	if errors.As(err, &answer) {

@@ -59,6 +59,7 @@ type Streams struct {
 	// Run's own.
 	epoch    int32 // of the member; 0: not joined
 	interval time.Duration
+	unsure   bool          // an answer was lost, and with it perhaps an assignment
 	spoken   map[int8]said // the statuses that last, each logged once
 }
 
@@ -138,13 +139,15 @@ func (s *Streams) heartbeat(ctx context.Context) error {
 	defer cancel()
 	resp, err := s.send(ctx, req)
 	if err != nil {
+		var answer *kerr.Error
+		s.unsure = s.unsure || !errors.As(err, &answer)
 		return s.refused(err)
 	}
-	return s.answered(resp)
+	return s.answered(ctx, resp)
 }
 
 // answered takes an accepted heartbeat's answer.
-func (s *Streams) answered(resp *kmsg.StreamsGroupHeartbeatResponse) error {
+func (s *Streams) answered(ctx context.Context, resp *kmsg.StreamsGroupHeartbeatResponse) error {
 	s.epoch = resp.MemberEpoch
 	if resp.HeartbeatIntervalMillis > 0 {
 		s.interval = time.Duration(resp.HeartbeatIntervalMillis) * time.Millisecond
@@ -153,17 +156,38 @@ func (s *Streams) answered(resp *kmsg.StreamsGroupHeartbeatResponse) error {
 	if err := s.statuses(resp.Status); err != nil {
 		return err
 	}
-	if resp.ActiveTasks == nil && resp.StandbyTasks == nil && resp.WarmupTasks == nil {
-		return nil // unchanged
-	}
 	given, err := tasksOf(resp)
 	if err != nil {
 		return &FatalError{Group: s.cfg.Group, Err: err, Advice: "the group is used by another application: choose another application id"}
 	}
+	if resp.ActiveTasks == nil && resp.StandbyTasks == nil && resp.WarmupTasks == nil { // as the coordinator told before
+		if !s.unsure {
+			return nil
+		}
+		if given, err = s.missed(ctx); err != nil {
+			return fmt.Errorf("find out what an answer that was lost has said: %w", err)
+		}
+	}
+	s.unsure = false
 	if err := s.handler.Given(given); err != nil {
 		return fmt.Errorf("take the assignment: %w", err)
 	}
 	return nil
+}
+
+// missed asks for this member's tasks. The coordinator tells an assignment once, and not again when its answer was lost: it must be looked
+// up, after a heartbeat was answered, which shows that the coordinator is done with those before.
+func (s *Streams) missed(ctx context.Context) (assign.Placement, error) {
+	members, err := DescribeStreams(ctx, s.cfg.Client, s.cfg.Group)
+	if err != nil {
+		return assign.Placement{}, err
+	}
+	for _, m := range members {
+		if m.ID == s.cfg.MemberID {
+			return m.Tasks, nil
+		}
+	}
+	return assign.Placement{}, fmt.Errorf("group %s has no member %s any more", s.cfg.Group, s.cfg.MemberID)
 }
 
 // refused turns a refused heartbeat into what to do about it.

@@ -207,6 +207,7 @@ func TestStreamsLostReplies(t *testing.T) {
 		coordinator.LoseReplies(1)
 		b := startStreams(t, c, "g", "m-41", "t", "u")
 		eventually(t, "b has its half", func() bool { return b.tasks() == 5 })
+		eventually(t, "and a the other", func() bool { return a.tasks() == 5 })
 		coordinator.LoseReplies(1)
 		if err := b.end(); err != nil {
 			t.Fatal(err)
@@ -312,4 +313,23 @@ func TestStreamsCommits(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An assignment whose answer was lost is looked up: coordinators tell it once.
+func TestStreamsLostAssignment(t *testing.T) {
+	c, coordinator := taughtBroker(t)
+	a := startStreams(t, c, "g", "m-80", "t")
+	b := startStreams(t, c, "g", "m-81", "t")
+	eventually(t, "half each", func() bool { return a.tasks() == 3 && b.tasks() == 3 })
+	coordinator.LoseAssignment()
+	if err := b.end(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a has all", func() bool { return a.tasks() == 6 })
+	if coordinator.LosesAssignment() {
+		t.Error("no assignment was lost")
+	}
 }

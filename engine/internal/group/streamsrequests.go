@@ -203,6 +203,9 @@ func DescribeStreams(ctx context.Context, client *kgo.Client, name string) ([]St
 		if d.Tasks.Standbys, err = readTasks(m.Assignment.StandbyTasks); err != nil {
 			return nil, fmt.Errorf("describe streams group %s: %w", name, err)
 		}
+		if d.Tasks.Warmups, err = readTasks(m.Assignment.WarmupTasks); err != nil {
+			return nil, fmt.Errorf("describe streams group %s: %w", name, err)
+		}
 		members = append(members, d)
 	}
 	slices.SortFunc(members, func(a, b StreamsMember) int { return cmp.Compare(a.ID, b.ID) })

@@ -1,0 +1,21 @@
+package engine
+
+// step is a place in the engine's work at which a simulation stops a process: between what others can see and what comes next.
+type step string
+
+// The steps.
+const (
+	stepSealed        step = "sealed"         // the buffers are closed, and their changelog records on their way
+	stepCommitted     step = "committed"      // the transaction is, the stores don't have it yet
+	stepApplied       step = "applied"        // the stores have it
+	stepProducerReset step = "producer reset" // after a failed commit, before the tasks are made anew
+	stepClosed        step = "closed"         // tasks that go elsewhere are committed and closed, and not given up yet
+	stepOpened        step = "opened"         // a task's state is up to date, and it doesn't run yet
+)
+
+// step tells a simulation where this instance is.
+func (e *Engine) step(s step) {
+	if e.cfg.stepped != nil {
+		e.cfg.stepped(s)
+	}
+}
