@@ -313,6 +313,7 @@ func (e *Engine) shareMemory() {
 			stateful++
 		}
 	}
+	e.resources.Expect(stateful)
 	e.writeShare.Store(max(e.cfg.writeBuffer/int64(max(1, stateful)), 256<<10))
 	share := int(max(e.cfg.inputBuffer/int64(max(1, inputs)), 64<<10))
 	for _, r := range e.runners {

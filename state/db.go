@@ -26,6 +26,7 @@ type DB struct {
 	stores   []*store
 	byName   map[string]*store
 	pebble   *pebbleBase // nil if everything is in memory
+	filling  frontFill
 	ctx      *Context
 	gen      Generation
 	pending  atomic.Bool // a sealed generation has been neither applied nor dropped
@@ -76,7 +77,12 @@ func OpenPebble(dir string, specs []Spec, res *Resources, opt Options) (*DB, err
 	if err := db.loadCatalog(); err != nil {
 		return nil, errors.Join(err, db.pebble.close())
 	}
+	if err := db.openFronts(); err != nil {
+		db.closeFronts()
+		return nil, errors.Join(err, db.pebble.close())
+	}
 	if err := db.makeKinds(); err != nil {
+		db.closeFronts()
 		return nil, errors.Join(err, db.pebble.close())
 	}
 	return db, nil
@@ -208,6 +214,7 @@ func (db *DB) Close() error {
 	if db.pebble == nil {
 		return leaked
 	}
+	db.closeFronts()
 	return errors.Join(leaked, db.pebble.close())
 }
 

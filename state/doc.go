@@ -10,6 +10,7 @@
 //     RocksDB stores or, where Spec.InMemory is set, its in-memory stores, which iterate and expire differently.
 //   - The write buffer holds what was written since the last commit, in at most two generations: a sealed one that is being
 //     committed and the open one. Reads and scans see open before sealed before base.
+//   - The front, of a store on disk, answers most gets out of memory: rows lately written or read, and a filter of the keys there are.
 //   - The base is one Pebble database per task (or maps in memory) that holds committed state only.
 //
 // A record passes through like this. A processor puts an entry into a store; the store writes it to the open generation, together

@@ -24,3 +24,14 @@ func (r *Resources) UseCrashableFS() (crash func(rnd *rand.Rand, percent int) vf
 		return fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rnd})
 	}
 }
+
+// AwaitFill waits until the keys that were in the database when it was opened are known.
+func (db *DB) AwaitFill() { db.filling.done.Wait() }
+
+// AskedBase tells whether a get of a key that isn't in the write buffer would ask the database.
+func (db *DB) AskedBase(store, key string) bool {
+	s := db.byName[store]
+	row := append(appendPrefix(nil, s.id, classPlain), key...)
+	_, _, known := s.front.get(hashRow(row), row, nil)
+	return !known
+}

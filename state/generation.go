@@ -62,27 +62,15 @@ func (s *store) dropNeedlessTombstones() error {
 		if r.entry == 0 || r.valLen >= 0 || r.superseded {
 			continue
 		}
-		before, err := s.sealedOrBase(s.open.entryKey(r.entry - 1))
-		if err != nil {
+		before := false
+		e := &s.open.entries[r.entry-1]
+		var err error
+		if s.sortVal, before, err = s.getBefore(e.hash, s.open.entryKey(r.entry-1), s.sortVal[:0]); err != nil {
 			return err
 		}
 		r.superseded = !before
 	}
 	return nil
-}
-
-// sealedOrBase reports whether a row was there before the open generation.
-func (s *store) sealedOrBase(row []byte) (bool, error) {
-	if s.recent != nil {
-		if val, found := s.recent.get(row); found {
-			return val != nil, nil
-		}
-	}
-	_, ok, err := s.base.get(row, nil)
-	if err != nil {
-		return false, fmt.Errorf("store %q: %w", s.spec.Name, err)
-	}
-	return ok, nil
 }
 
 // takeSpare gives an empty overlay.
@@ -215,7 +203,8 @@ func (db *DB) apply(stores []*store, of func(*store) (*overlay, *storeMeta), met
 		}
 	}
 	for _, s := range stores {
-		_, m := of(s)
+		o, m := of(s)
+		s.tellFront(o)
 		s.baseMeta = *m
 		s.committed.Store(m.streamTime)
 	}
@@ -269,6 +258,19 @@ func (s *store) applyBatch(batch *pebble.Batch, o *overlay, m *storeMeta) error 
 		return batch.Set(storeMetaKey(nil, s.id), m.encode(nil), nil)
 	}
 	return nil
+}
+
+// tellFront takes into the front what has come into the base; o may be nil.
+func (s *store) tellFront(o *overlay) {
+	if s.front == nil {
+		return
+	}
+	if s.segmented() {
+		s.front.expired(s.expiredTo)
+	}
+	if o != nil {
+		s.front.applied(o, o == s.open)
+	}
 }
 
 func (s *store) applyMemory(o *overlay, m *storeMeta) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"hash/maphash"
 	"math"
 	"slices"
 )
@@ -18,7 +17,6 @@ var ErrBufferFull = errors.New("state: write buffer of one store exceeds 4 GB: c
 //
 // Rows keep all the versions that were written, chained newest first, so that an iterator sees the store as it was when it began.
 type overlay struct {
-	seed     maphash.Seed
 	buf      []byte
 	table    []uint32 // open addressing; entry number + 1, 0 is free
 	entries  []ovEntry
@@ -30,7 +28,7 @@ type overlay struct {
 }
 
 type ovEntry struct {
-	hash    uint32
+	hash    uint64
 	key     uint32
 	keyLen  uint32
 	last    uint32 // newest version + 1
@@ -59,11 +57,11 @@ type logRecord struct {
 	ts         int64
 }
 
-func newOverlay() *overlay { return &overlay{seed: maphash.MakeSeed()} }
+func newOverlay() *overlay { return &overlay{} }
 
 // size is the number of bytes in use.
 func (o *overlay) size() int64 {
-	const perEntry, perVersion, perLog = 20 + 8, 12, 40
+	const perEntry, perVersion, perLog = 24 + 8, 12, 40
 	return int64(len(o.buf) + len(o.entries)*perEntry + len(o.versions)*perVersion + len(o.log)*perLog)
 }
 
@@ -94,12 +92,10 @@ func (o *overlay) entryKey(e uint32) []byte {
 	return o.buf[en.key : en.key+en.keyLen : en.key+en.keyLen]
 }
 
-func (o *overlay) hash(key []byte) uint32 { return uint32(maphash.Bytes(o.seed, key)) }
-
 // slot finds the slot of key: the one that holds it, or the free one where it belongs.
-func (o *overlay) slot(h uint32, key []byte) uint32 {
+func (o *overlay) slot(h uint64, key []byte) uint32 {
 	mask := uint32(len(o.table) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
+	for i := uint32(h) & mask; ; i = (i + 1) & mask {
 		e := o.table[i]
 		if e == 0 {
 			return i
@@ -113,26 +109,26 @@ func (o *overlay) slot(h uint32, key []byte) uint32 {
 // slotOf finds the slot of an entry that is in the table, even where slots before it were cleared.
 func (o *overlay) slotOf(e uint32) uint32 {
 	mask := uint32(len(o.table) - 1)
-	i := o.entries[e].hash & mask
+	i := uint32(o.entries[e].hash) & mask
 	for o.table[i] != e+1 {
 		i = (i + 1) & mask
 	}
 	return i
 }
 
-// find gives the entry of key.
-func (o *overlay) find(key []byte) (e uint32, ok bool) {
+// find gives the entry of key, whose hash is h.
+func (o *overlay) find(h uint64, key []byte) (e uint32, ok bool) {
 	if len(o.entries) == 0 {
 		return 0, false
 	}
-	e = o.table[o.slot(o.hash(key), key)]
+	e = o.table[o.slot(h, key)]
 	return e - 1, e != 0
 }
 
-// get gives the value of key. found says whether the overlay knows the key; val is nil if it is deleted. The bytes are valid until
+// get gives the value of key, whose hash is h. found says whether the overlay knows the key; val is nil if it is deleted. The bytes are valid until
 // the overlay is reset.
-func (o *overlay) get(key []byte) (val []byte, found bool) {
-	e, ok := o.find(key)
+func (o *overlay) get(h uint64, key []byte) (val []byte, found bool) {
+	e, ok := o.find(h, key)
 	if !ok {
 		return nil, false
 	}
@@ -168,7 +164,7 @@ func (o *overlay) upsert(key []byte) uint32 {
 	if len(o.entries)*2 >= len(o.table) {
 		o.growTable()
 	}
-	h := o.hash(key)
+	h := hashRow(key)
 	s := o.slot(h, key)
 	if e := o.table[s]; e != 0 {
 		return e - 1
@@ -183,7 +179,7 @@ func (o *overlay) growTable() {
 	o.table = make([]uint32, max(64, 2*len(o.table)))
 	mask := uint32(len(o.table) - 1)
 	for e := range o.entries {
-		i := o.entries[e].hash & mask
+		i := uint32(o.entries[e].hash) & mask
 		for o.table[i] != 0 {
 			i = (i + 1) & mask
 		}

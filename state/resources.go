@@ -3,6 +3,7 @@ package state
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -10,11 +11,15 @@ import (
 
 // ResourceOptions sets the memory that all stores of a process share.
 type ResourceOptions struct {
-	// CacheBytes is the block cache, which memtables are charged to as well. Default 256 MB.
+	// CacheBytes is the block cache, which memtables are charged to as well. Default 96 MB. What it doesn't hold is read through the
+	// operating system's page cache.
 	CacheBytes int64
 	// MaxMemtableBytes and MinMemtableBytes bound the memtable of a task: it is MaxMemtableBytes until the open tasks'
-	// memtables would take more than half of the cache. Defaults 16 MB and 1 MB.
+	// memtables would take more than half of the cache. Defaults 8 MB and 1 MB.
 	MaxMemtableBytes, MinMemtableBytes int64
+	// RowBytes is what the stores' rows and the filters of their keys may take that are kept in memory in front of the databases, so
+	// that most gets need not ask them. Default 64 MB; below zero nothing is kept.
+	RowBytes int64
 	// MaxOpenFiles bounds the open table files of all tasks. Default 4096.
 	MaxOpenFiles int
 }
@@ -28,14 +33,17 @@ type Resources struct {
 
 	mu     sync.Mutex
 	open   int
+	expect int // that many will be open
 	closed bool
+	share  atomic.Int64 // a database's of RowBytes
 }
 
 // NewResources makes the shared resources. Close them after the last DB.
 func NewResources(opt ResourceOptions) *Resources {
-	setDefault(&opt.CacheBytes, 256<<20)
-	setDefault(&opt.MaxMemtableBytes, 16<<20)
+	setDefault(&opt.CacheBytes, 96<<20)
+	setDefault(&opt.MaxMemtableBytes, 8<<20)
 	setDefault(&opt.MinMemtableBytes, 1<<20)
+	setDefault(&opt.RowBytes, 64<<20)
 	setDefault(&opt.MaxOpenFiles, 4096)
 	return &Resources{
 		opt:   opt,
@@ -60,16 +68,32 @@ func (r *Resources) acquire() (memtable int64, err error) {
 		return 0, errors.New("state: shared resources are closed")
 	}
 	r.open++
+	r.divide()
 	// A database can hold two memtables at a time, one being flushed.
-	share := r.opt.CacheBytes / 2 / int64(2*r.open)
+	share := r.opt.CacheBytes / 2 / int64(2*max(r.open, r.expect))
 	return min(max(share, r.opt.MinMemtableBytes), r.opt.MaxMemtableBytes), nil
+}
+
+// Expect says how many databases are about to be open, so that the first ones opened don't take the others' memory.
+func (r *Resources) Expect(databases int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.expect = databases
+	r.divide()
 }
 
 func (r *Resources) release() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open--
+	r.divide()
 }
+
+// divide gives each database the same part of RowBytes.
+func (r *Resources) divide() { r.share.Store(r.opt.RowBytes / int64(max(1, r.open, r.expect))) }
+
+// rowShare is a database's part of RowBytes, as of now.
+func (r *Resources) rowShare() int64 { return r.share.Load() }
 
 // OpenDatabases is the number of databases open.
 func (r *Resources) OpenDatabases() int {

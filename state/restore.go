@@ -121,6 +121,7 @@ func (s *store) ingest() error {
 	if err := b.db.Ingest(context.Background(), []string{path}); err != nil {
 		return errors.Join(b.wrap("ingest restored table", err), ignoreNotExist(b.fs.Remove(path)))
 	}
+	s.tellFront(s.open)
 	s.baseMeta = s.cur
 	s.committed.Store(s.cur.streamTime)
 	return nil

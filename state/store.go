@@ -19,6 +19,8 @@ type store struct {
 	id   uint16
 	base base
 	mem  *memoryBase // base, if it is in memory
+	// front is asked before the base by the task, nil if there is none. Views don't look at it.
+	front *front
 
 	open   *overlay
 	sealed atomic.Pointer[overlay]
@@ -37,6 +39,7 @@ type store struct {
 	restoring bool
 	bulk      bool // between BeginRestore and EndRestore
 	sortBuf   []uint32
+	sortVal   []byte // scratch
 }
 
 // kindOps is what the DB needs from a kind of store.
@@ -117,16 +120,37 @@ func (s *store) logHeaders() {
 
 // get appends the value of a row to dst.
 func (s *store) get(row, dst []byte, committed bool) ([]byte, bool, error) {
-	if !committed {
-		if val, found := s.open.get(row); found {
+	if committed {
+		return s.getBase(row, dst)
+	}
+	h := hashRow(row)
+	if val, found := s.open.get(h, row); found {
+		return append(dst, val...), val != nil, nil
+	}
+	return s.getBefore(h, row, dst)
+}
+
+// getBefore is get as of the last seal, for the task. h is the row's hash.
+func (s *store) getBefore(h uint64, row, dst []byte) ([]byte, bool, error) {
+	if s.recent != nil {
+		if val, found := s.recent.get(h, row); found {
 			return append(dst, val...), val != nil, nil
 		}
-		if s.recent != nil {
-			if val, found := s.recent.get(row); found {
-				return append(dst, val...), val != nil, nil
-			}
-		}
 	}
+	if s.front == nil {
+		return s.getBase(row, dst)
+	}
+	if val, ok, known := s.front.get(h, row, dst); known {
+		return val, ok, nil
+	}
+	val, ok, err := s.getBase(row, dst)
+	if ok && err == nil {
+		s.front.learn(h, row, val[len(dst):])
+	}
+	return val, ok, err
+}
+
+func (s *store) getBase(row, dst []byte) ([]byte, bool, error) {
 	val, ok, err := s.base.get(row, dst)
 	if err != nil {
 		return dst, false, fmt.Errorf("store %q: %w", s.spec.Name, err)

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -79,9 +78,10 @@ func Input(workload string) string {
 	return input.Orders
 }
 
+var orders = serde.JSON[Order]()
+
 func eventID(_, value []byte) (string, error) {
-	var o Order
-	err := json.Unmarshal(value, &o)
+	o, err := orders.Decode(value)
 	return o.EventID, err
 }
 

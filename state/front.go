@@ -1,0 +1,197 @@
+package state
+
+import (
+	"hash/maphash"
+	"math"
+	"sync"
+)
+
+// rowSeed is that of the hashes by which rows are found in memory.
+var rowSeed = maphash.MakeSeed()
+
+func hashRow(row []byte) uint64 { return maphash.Bytes(rowSeed, row) }
+
+// front answers gets in front of a store's Pebble database, out of memory: it keeps rows lately written or read, and a filter of the keys
+// that the database has, so that nothing is looked up that isn't there. Both are bounded by the store's share of ResourceOptions.RowBytes,
+// of which the filter may take half; a filter that would take more is given up, and keys that the rows don't show are looked up.
+//
+// It holds what is committed and nothing else: an apply or a restore updates it when the database has been written. A key's newest value is
+// found in the write buffer before the front is asked, from its put until the apply is done, so the task never sees the front lag behind.
+//
+// Safe for concurrent use: an apply may run beside the task's gets.
+type front struct {
+	limit func() int64
+
+	mu      sync.Mutex
+	rows    rowCache
+	filters map[int64]*filter // by segment
+	inUse   int64             // bytes of the filters
+	last    *filter           // that of lastSeg
+	lastSeg int64
+	state   filterState
+	live    int64       // segments before it have expired
+	found   *fillResult // keys that were there when the database was opened
+}
+
+// filterState says what the filters are good for.
+type filterState int
+
+const (
+	filtersFill   filterState = iota // keys from before are being read: they deny nothing yet
+	filtersWhole                     // they hold all keys
+	filtersTooBig                    // given up
+)
+
+// fillResult is what was read of a database when it was opened.
+type fillResult struct {
+	filters map[int64]*filter
+}
+
+// noSegment stands for rows that lie in no segment.
+const noSegment = math.MinInt64
+
+func segmentOf(row []byte) int64 {
+	if row[2] == classPlain || len(row) < segmentEnd {
+		return noSegment
+	}
+	return ordered(row[prefixLen:])
+}
+
+func newFront(limit func() int64) *front {
+	return &front{limit: limit, filters: map[int64]*filter{}, lastSeg: noSegment, live: noSegment}
+}
+
+// get appends the value of a row to dst. known is whether the front can tell; ok whether there is such a row.
+func (f *front) get(h uint64, row, dst []byte) (val []byte, ok, known bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if val, ok := f.rows.get(uint32(h>>32), row, dst); ok {
+		return val, true, true
+	}
+	return dst, false, f.state == filtersWhole && !f.has(h, segmentOf(row))
+}
+
+func (f *front) has(h uint64, segment int64) bool {
+	if in := f.filter(segment); in != nil && in.has(h) {
+		return true
+	}
+	if f.found != nil {
+		if in := f.found.filters[segment]; in != nil {
+			return in.has(h)
+		}
+	}
+	return false
+}
+
+// filter gives a segment's filter, nil if there is none.
+func (f *front) filter(segment int64) *filter {
+	if f.last == nil || f.lastSeg != segment {
+		f.last, f.lastSeg = f.filters[segment], segment
+	}
+	return f.last
+}
+
+// learn keeps a row that a get found in the database. The task calls it, and no apply can be writing that row: it would be in the write
+// buffer.
+func (f *front) learn(h uint64, row, val []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rows.set(uint32(h>>32), row, val, f.rowLimit())
+}
+
+func (f *front) rowLimit() int64 { return f.limit() - f.inUse }
+
+// applied takes in what was written to the database. Restored rows are not kept, as there is no telling which of them will be asked for.
+func (f *front) applied(o *overlay, restored bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	limit := f.rowLimit()
+	for e := range uint32(len(o.entries)) {
+		h, row, val := o.entries[e].hash, o.entryKey(e), o.value(o.entries[e].last-1)
+		if val == nil {
+			f.rows.remove(uint32(h>>32), row)
+			continue
+		}
+		if f.state != filtersTooBig {
+			f.note(h, segmentOf(row))
+		}
+		if !restored {
+			f.rows.set(uint32(h>>32), row, val, limit)
+		} else {
+			f.rows.replace(uint32(h>>32), row, val)
+		}
+	}
+}
+
+// note adds a key to its filter.
+func (f *front) note(h uint64, segment int64) {
+	in := f.filter(segment)
+	if in == nil {
+		in = &filter{}
+		f.filters[segment], f.last = in, in
+	}
+	f.inUse += in.add(h)
+	if f.inUse > f.limit()/2 {
+		f.giveUp()
+	}
+}
+
+// close gives the memory back. The front knows nothing from then on.
+func (f *front) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rows.clear()
+	f.limit = func() int64 { return 0 }
+	f.giveUp()
+}
+
+func (f *front) giveUp() {
+	f.state, f.filters, f.found, f.last, f.inUse = filtersTooBig, nil, nil, nil, 0
+}
+
+// expired forgets the segments before live.
+func (f *front) expired(live int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if live <= f.live {
+		return
+	}
+	f.live, f.last = live, nil
+	f.rows.removeIf(func(row []byte) bool { return hasExpired(segmentOf(row), live) })
+	f.inUse -= dropSegments(f.filters, live)
+	if f.found != nil {
+		f.inUse -= dropSegments(f.found.filters, live)
+	}
+}
+
+func hasExpired(segment, live int64) bool { return segment != noSegment && segment < live }
+
+func dropSegments(filters map[int64]*filter, live int64) (bytes int64) {
+	for segment, in := range filters {
+		if hasExpired(segment, live) {
+			bytes += in.size()
+			delete(filters, segment)
+		}
+	}
+	return bytes
+}
+
+// whole says that nothing was in the database when it was opened.
+func (f *front) whole() { f.state = filtersWhole }
+
+// filled takes the keys that were in the database when it was opened: all of them, or nil if they were too many.
+func (f *front) filled(found *fillResult) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.state != filtersFill {
+		return
+	}
+	if found == nil {
+		f.giveUp()
+		return
+	}
+	f.found, f.state = found, filtersWhole
+	for _, in := range found.filters {
+		f.inUse += in.size()
+	}
+}

@@ -1,0 +1,221 @@
+package state_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/tributary-io/tributary/state"
+)
+
+// TestFrontNeverLies commits, aborts, restores and reopens stores of many rows with little memory, so that rows leave it and filters are
+// given up: whatever is in memory, gets say what was written.
+func TestFrontNeverLies(t *testing.T) {
+	for _, rows := range []int64{-1, 100 << 10, 64 << 20} {
+		t.Run(fmt.Sprint(rows), func(t *testing.T) {
+			res := state.NewResources(state.ResourceOptions{CacheBytes: 8 << 20, MaxMemtableBytes: 1 << 20, RowBytes: rows})
+			res.UseMemFS()
+			n := 0
+			rapid.Check(t, func(t *rapid.T) {
+				n++
+				r := &frontRun{t: t, res: res, dir: fmt.Sprint("db", n), rnd: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))}
+				r.run()
+			})
+			must(t, res.Close())
+		})
+	}
+}
+
+type frontRun struct {
+	t   *rapid.T
+	res *state.Resources
+	dir string
+	rnd *rand.Rand
+	db  *state.DB
+	// kv's rows; win's, of one window start a key.
+	kv, win, openKV, openWin map[string]string
+	now                      int64
+	commits                  int64
+}
+
+const frontRetention = 100
+
+func (r *frontRun) must(err error) {
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *frontRun) open() {
+	db, err := state.OpenPebble(r.dir, []state.Spec{
+		{Name: "kv", Kind: state.KeyValue, Logged: true},
+		{Name: "win", Kind: state.Window, RetentionMs: frontRetention, SegmentIntervalMs: 20, Logged: true},
+	}, r.res, state.Options{Policy: state.LastPerKeyPerCommit, Log: quiet})
+	r.must(err)
+	r.db = db
+	r.revert()
+}
+
+func (r *frontRun) revert() {
+	r.openKV, r.openWin = clone(r.kv), clone(r.win)
+}
+
+func clone(m map[string]string) map[string]string {
+	out := map[string]string{}
+	for k, v := range m {
+		out[k] = v
+	}
+	return out
+}
+
+func (r *frontRun) run() {
+	r.open()
+	for range 60 {
+		switch n := r.rnd.IntN(20); {
+		case n == 0:
+			r.must(r.db.Close())
+			r.open()
+		case n == 1:
+			r.must(r.db.Drop())
+			r.revert()
+		case n == 2:
+			r.must(r.db.Drop())
+			r.revert()
+			r.restore()
+		case n < 10:
+			r.commit()
+		default:
+			r.write()
+			r.check()
+		}
+	}
+	r.must(r.db.Close())
+}
+
+func (r *frontRun) key() []byte { return fmt.Appendf(nil, "key %d", r.rnd.IntN(3000)) }
+
+func (r *frontRun) value() []byte {
+	n := r.rnd.IntN(60)
+	if r.rnd.IntN(50) == 0 {
+		n = r.rnd.IntN(8000)
+	}
+	return append(bytes.Repeat([]byte{'v'}, n), byte(r.rnd.Uint32()), byte(r.rnd.Uint32()))
+}
+
+func (r *frontRun) write() {
+	kv, err := r.db.KeyValueBytes("kv")
+	r.must(err)
+	win, err := r.db.WindowBytes("win")
+	r.must(err)
+	for range r.rnd.IntN(300) {
+		key, value := r.key(), r.value()
+		if r.rnd.IntN(6) == 0 {
+			value = nil
+		}
+		r.must(kv.Put(key, value, 0))
+		put(r.openKV, string(key), value)
+		r.now += int64(r.rnd.IntN(50) / 49)
+		_, err := win.Put(key, value, r.now, 0)
+		r.must(err)
+		put(r.openWin, fmt.Sprintf("%s@%d", key, r.now), value)
+	}
+}
+
+func put(m map[string]string, key string, value []byte) {
+	if value == nil {
+		delete(m, key)
+		return
+	}
+	m[key] = string(value)
+}
+
+func (r *frontRun) check() {
+	kv, err := r.db.KeyValueBytes("kv")
+	r.must(err)
+	win, err := r.db.WindowBytes("win")
+	r.must(err)
+	for range 200 {
+		key := r.key()
+		got, _, ok, err := kv.Get(key, nil)
+		r.must(err)
+		if want, there := r.openKV[string(key)]; ok != there || string(got) != want {
+			r.t.Fatalf("%s: %d bytes %v, want %d bytes %v", key, len(got), ok, len(want), there)
+		}
+		start := win.StreamTime() - int64(r.rnd.IntN(frontRetention))
+		if start < 0 {
+			continue
+		}
+		got, _, ok, err = win.Get(key, start, nil)
+		r.must(err)
+		if want, there := r.openWin[fmt.Sprintf("%s@%d", key, start)]; ok != there || string(got) != want {
+			r.t.Fatalf("%s at %d: %d bytes %v, want %d bytes %v", key, start, len(got), ok, len(want), there)
+		}
+	}
+}
+
+func (r *frontRun) commit() {
+	gen, err := r.db.Seal()
+	r.must(err)
+	if r.rnd.IntN(2) == 0 {
+		r.check()
+	}
+	r.commits++
+	r.must(gen.Apply([]int64{r.commits, r.commits}, nil))
+	r.kv, r.win = clone(r.openKV), clone(r.openWin)
+}
+
+// restore puts some rows as a changelog would, in bulk or not.
+func (r *frontRun) restore() {
+	bulk := r.rnd.IntN(2) == 0
+	if bulk {
+		r.must(r.db.BeginRestore("kv"))
+	}
+	var records []state.RestoreRecord
+	for range r.rnd.IntN(500) {
+		record := state.RestoreRecord{Key: r.key(), Value: r.value()}
+		if r.rnd.IntN(6) == 0 {
+			record.Value = nil
+		}
+		put(r.openKV, string(record.Key), record.Value)
+		records = append(records, record)
+	}
+	r.commits++
+	r.must(r.db.Restore("kv", records, r.commits))
+	if bulk {
+		r.must(r.db.EndRestore("kv"))
+	}
+	r.kv = clone(r.openKV)
+}
+
+// TestFrontAfterReopening has a store's keys in its filter again some time after it is opened.
+func TestFrontAfterReopening(t *testing.T) {
+	dir := t.TempDir()
+	specs := []state.Spec{{Name: "kv", Kind: state.KeyValue, Logged: true}}
+	db := openPebble(t, dir, specs, state.Options{})
+	kv, err := db.KeyValueBytes("kv")
+	must(t, err)
+	for n := range 5000 {
+		must(t, kv.Put(fmt.Appendf(nil, "key %d", n), []byte("v"), 0))
+	}
+	gen, err := db.Seal()
+	must(t, err)
+	must(t, gen.Apply([]int64{1}, nil))
+	if asked := db.AskedBase("kv", "absent"); asked {
+		t.Error("a new store's database was asked for a key that isn't there")
+	}
+	must(t, db.Close())
+
+	db = openPebble(t, dir, specs, state.Options{})
+	db.AwaitFill()
+	if asked := db.AskedBase("kv", "absent"); asked {
+		t.Error("the database was asked for a key that isn't there")
+	}
+	for n := range 5000 {
+		if !db.AskedBase("kv", fmt.Sprint("key ", n)) {
+			t.Fatalf("key %d counts as absent", n)
+		}
+	}
+}
