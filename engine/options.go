@@ -106,7 +106,7 @@ func defaults() config {
 		session: 10 * time.Second, heartbeat: 500 * time.Millisecond, rebalance: 15 * time.Second,
 		transaction: 10 * time.Second, closing: 30 * time.Second,
 		spread: assign.Options{Warmups: 2, AcceptableLag: 10_000}, probing: 10 * time.Minute,
-		writeBuffer: 128 << 20, inputBuffer: 24 << 20,
+		writeBuffer: 128 << 20, inputBuffer: 12 << 20,
 		lake:       LakeBatches{Rows: 500_000, Bytes: 64 << 20, Every: 10 * time.Second, Budget: 256 << 20},
 		purgeEvery: 30 * time.Second, cleanAfter: 10 * time.Minute, openAtOnce: 8,
 	}
@@ -216,7 +216,7 @@ func HTTP(addr string) Option { return func(c *config) { c.httpAddr = addr } }
 // WriteBuffer bounds the memory of uncommitted state over all tasks, in bytes: a full buffer commits early. Default: 128 MB.
 func WriteBuffer(bytes int64) Option { return func(c *config) { c.writeBuffer = bytes } }
 
-// InputBuffer bounds the memory of fetched records that wait to be processed, over all partitions, in bytes. Default: 24 MB.
+// InputBuffer bounds the memory of fetched records that wait to be processed, over all partitions, in bytes. Default: 12 MB.
 func InputBuffer(bytes int64) Option { return func(c *config) { c.inputBuffer = bytes } }
 
 // StateMemory sets the caches of the stores.

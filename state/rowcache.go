@@ -3,13 +3,14 @@ package state
 import (
 	"bytes"
 	"encoding/binary"
+	"unsafe"
 )
 
 // rowCache keeps rows in memory up to a number of bytes, and forgets the oldest that were not asked for.
 //
 // Rows lie one behind the other in chunks; a hash table leads to them. When there is no room for another chunk the oldest one is
-// cleaned: the rows that were read since they came into it stay, the others go. The chunks lie outside the Go heap and the table holds no
-// pointers: what is kept doesn't concern the garbage collector. It has to be cleared in the end. Not safe for concurrent use.
+// cleaned: the rows that were read since they came into it stay, the others go. Table and chunks lie outside the Go heap, so the
+// garbage collector keeps no reserve for them. The cache has to be cleared in the end. Not safe for concurrent use.
 type rowCache struct {
 	slots  []uint64 // open addressing: upper half of the hash, place of the row + 1; 0 is free
 	used   int
@@ -186,7 +187,7 @@ func (c *rowCache) reserve(limit int64) {
 
 func (c *rowCache) rehash(n int) {
 	old := c.slots
-	c.slots = make([]uint64, n)
+	c.slots = takeSlots(n)
 	mask := uint32(n - 1)
 	for _, s := range old {
 		if s == 0 {
@@ -197,6 +198,23 @@ func (c *rowCache) rehash(n int) {
 			i = (i + 1) & mask
 		}
 		c.slots[i] = s
+	}
+	giveSlots(old)
+}
+
+// offHeap is from how many bytes on a table of slots lies outside the Go heap: less isn't worth a mapping.
+const offHeap = 16 << 10
+
+func takeSlots(n int) []uint64 {
+	if n*8 < offHeap {
+		return make([]uint64, n)
+	}
+	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(takeMemory(n*8)))), n)
+}
+
+func giveSlots(slots []uint64) {
+	if len(slots)*8 >= offHeap {
+		giveMemory(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(slots))), len(slots)*8))
 	}
 }
 
@@ -300,5 +318,6 @@ func (c *rowCache) clear() {
 	for _, number := range c.queue {
 		giveMemory(c.chunks[number].bytes)
 	}
+	giveSlots(c.slots)
 	*c = rowCache{}
 }
