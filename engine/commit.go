@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tributary-io/tributary/engine/internal/offsets"
@@ -103,6 +106,7 @@ func (e *Engine) seal() (*commitWork, error) {
 		gens: map[*runner]*state.Generation{}, positions: map[*runner][]task.Position{},
 		metas: map[*runner]map[string]int64{}, lakeShown: map[*runner][]task.Position{},
 	}
+	var stateful []*runner
 	for _, r := range sortedRunners(e.runners) {
 		if !r.open {
 			continue
@@ -123,11 +127,40 @@ func (e *Engine) seal() (*commitWork, error) {
 		r.task.TakeDirty()
 		r.redo = false
 		w.offsets = append(w.offsets, e.commitPositions(r, w.positions[r])...)
-		if err := e.sealStores(r, w); err != nil {
-			return w, fmt.Errorf("task %s: %w", taskOf(r.spec.id), err)
+		if r.db != nil {
+			stateful = append(stateful, r)
 		}
 	}
+	gens := make([]*state.Generation, len(stateful))
+	err := e.together(stateful, func(i int, r *runner) (err error) {
+		gens[i], err = e.sealStores(r)
+		return err
+	})
+	for i, r := range stateful {
+		w.gens[r] = gens[i]
+	}
+	if err != nil {
+		return w, err
+	}
 	return w, e.sealGlobal()
+}
+
+// together does something for each of some runners, several at a time, as the workers stand still meanwhile. The error is that of the first.
+func (e *Engine) together(runners []*runner, do func(i int, r *runner) error) error {
+	errs := make([]error, len(runners))
+	var next atomic.Int64
+	var running sync.WaitGroup
+	for range min(e.cfg.workers, len(runners)) {
+		running.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(runners); i = int(next.Add(1)) - 1 {
+				if err := do(i, runners[i]); err != nil {
+					errs[i] = fmt.Errorf("task %s: %w", taskOf(runners[i].spec.id), err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	return cmp.Or(errs...)
 }
 
 func (e *Engine) commitPositions(r *runner, moved []task.Position) []offsets.Position {
@@ -142,15 +175,12 @@ func (e *Engine) commitPositions(r *runner, moved []task.Position) []offsets.Pos
 	return ps
 }
 
-func (e *Engine) sealStores(r *runner, w *commitWork) error {
-	if r.db == nil {
-		return nil
-	}
+// sealStores closes the buffer of a task's stores and sends its changelog.
+func (e *Engine) sealStores(r *runner) (*state.Generation, error) {
 	gen, err := r.db.Seal()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w.gens[r] = gen
 	specs := r.db.Stores()
 	for i := range r.changelog {
 		r.changelog[i] = nil
@@ -172,10 +202,10 @@ func (e *Engine) sealStores(r *runner, w *commitWork) error {
 			Key: r.out.copy(rec.Key), Value: r.out.copy(rec.Value), Timestamp: timestamp, Headers: r.out.headers(rec.Headers), End: r.changelog[rec.Store],
 		})
 		if err != nil {
-			return fmt.Errorf("changelog of store %s: %w", specs[rec.Store].Name, err)
+			return gen, fmt.Errorf("changelog of store %s: %w", specs[rec.Store].Name, err)
 		}
 	}
-	return nil
+	return gen, nil
 }
 
 // commitWork sends what was sealed: in the transaction if there is one, else the offsets alone.
@@ -196,21 +226,21 @@ func (e *Engine) commitWork(ctx context.Context, m offsets.Member, w *commitWork
 
 // applied lets the committed buffers into the stores.
 func (e *Engine) applied(w *commitWork) error {
-	var errs []error
 	for _, r := range w.runners {
 		for _, p := range w.positions[r] {
 			r.committed[p.TopicPartition] = p.Offset
 		}
 		r.progress = w.metas[r]
-		if gen := w.gens[r]; gen != nil {
-			if err := gen.Apply(e.changelogEnds(r), nil); err != nil {
-				errs = append(errs, fmt.Errorf("task %s: %w", taskOf(r.spec.id), err))
-			}
-		}
 	}
+	err := e.together(w.runners, func(_ int, r *runner) error {
+		if gen := w.gens[r]; gen != nil {
+			return gen.Apply(e.changelogEnds(r), nil)
+		}
+		return nil
+	})
 	e.paceCommitted()
 	e.lakeCommitted(w)
-	return errors.Join(errs...)
+	return err
 }
 
 // changelogEnds gives, by store, the offset from which a restore would go on.

@@ -86,6 +86,7 @@ func (e *Engine) conduct(ctx context.Context) error {
 			if err := e.commitCycle(); err != nil {
 				return err
 			}
+			tick.Reset(e.cfg.commitInterval) // between commits, so that slow ones leave time for work
 			e.purge()
 			e.tendStandbys()
 		case <-e.mail.ready:
