@@ -1,7 +1,10 @@
 package state
 
-// filter is a set of keys' hashes that never denies one it holds, and affirms about one in fifty that it doesn't: a split block
+import "unsafe"
+
+// filter is a set of keys' hashes that never denies one it holds, and affirms about one in three hundred that it doesn't: a split block
 // bloom filter (as in Parquet's specification), in layers, since how many keys there will be is not known. Keys can't be taken out.
+// It lies outside the Go heap and has to be released.
 type filter struct {
 	layers []filterLayer
 	keys   int // in the last layer
@@ -15,7 +18,8 @@ type filterLayer struct {
 const (
 	filterFirst   = 2048 // keys in the first layer
 	filterGrowth  = 4    // how much larger each further layer is
-	filterKeyBits = 12
+	filterKeyBits = 16
+	blockBytes    = 32
 )
 
 // filterSalts spread a hash over the words of a block. They are any odd numbers.
@@ -72,16 +76,25 @@ func (f *filter) grow() int64 {
 	if n := len(f.layers); n > 0 {
 		capacity = f.layers[n-1].capacity * filterGrowth
 	}
-	blocks := capacity * filterKeyBits / 256
-	f.layers = append(f.layers, filterLayer{blocks: make([][8]uint32, blocks), capacity: capacity})
+	blocks := capacity * filterKeyBits / (8 * blockBytes)
+	memory := (*[8]uint32)(unsafe.Pointer(unsafe.SliceData(takeMemory(blocks * blockBytes))))
+	f.layers = append(f.layers, filterLayer{blocks: unsafe.Slice(memory, blocks), capacity: capacity})
 	f.keys = 0
-	return int64(blocks) * 32
+	return int64(blocks) * blockBytes
+}
+
+// release gives the filter's memory back. It is empty then.
+func (f *filter) release() {
+	for i := range f.layers {
+		giveMemory(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(f.layers[i].blocks))), len(f.layers[i].blocks)*blockBytes))
+	}
+	*f = filter{}
 }
 
 // size is the number of bytes that the filter takes.
 func (f *filter) size() (n int64) {
 	for i := range f.layers {
-		n += int64(len(f.layers[i].blocks)) * 32
+		n += int64(len(f.layers[i].blocks)) * blockBytes
 	}
 	return n
 }

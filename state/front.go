@@ -146,7 +146,17 @@ func (f *front) close() {
 }
 
 func (f *front) giveUp() {
+	releaseAll(f.filters)
+	if f.found != nil {
+		releaseAll(f.found.filters)
+	}
 	f.state, f.filters, f.found, f.last, f.inUse = filtersTooBig, nil, nil, nil, 0
+}
+
+func releaseAll(filters map[int64]*filter) {
+	for _, in := range filters {
+		in.release()
+	}
 }
 
 // expired forgets the segments before live.
@@ -171,6 +181,7 @@ func dropSegments(filters map[int64]*filter, live int64) (bytes int64) {
 		if hasExpired(segment, live) {
 			bytes += in.size()
 			delete(filters, segment)
+			in.release()
 		}
 	}
 	return bytes
@@ -184,6 +195,9 @@ func (f *front) filled(found *fillResult) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.state != filtersFill {
+		if found != nil {
+			releaseAll(found.filters)
+		}
 		return
 	}
 	if found == nil {

@@ -73,6 +73,7 @@ func (db *DB) fill(s *store, it *pebble.Iterator) {
 	bytes, n := int64(0), 0
 	for ; it.Valid(); it.Next() {
 		if n++; n%stopEvery == 0 && db.filling.stop.Load() || bytes > s.front.limit()/2 {
+			releaseAll(found.filters)
 			found = nil
 			break
 		}
@@ -85,7 +86,8 @@ func (db *DB) fill(s *store, it *pebble.Iterator) {
 		}
 		bytes += in.add(hashRow(row))
 	}
-	if it.Close() != nil {
+	if it.Close() != nil && found != nil {
+		releaseAll(found.filters)
 		found = nil
 	}
 	s.front.filled(found)
