@@ -38,7 +38,8 @@ func CreateTopic(ctx context.Context, admin *kadm.Client, names ...string) error
 // Produce creates the topics and writes records events, each by order and by customer, and the customers.
 func Produce(ctx context.Context, brokers []string, records, keys int, seed uint64) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ProducerLinger(20*time.Millisecond), kgo.ProducerBatchMaxBytes(256<<10),
-		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.MaxBufferedRecords(200_000))
+		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.MaxBufferedRecords(200_000),
+		kgo.UnknownTopicRetries(100)) // a broker on a busy machine takes a while to know of its topics
 	if err != nil {
 		return fmt.Errorf("client for the input: %w", err)
 	}
