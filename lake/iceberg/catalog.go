@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
 
 	icebergo "github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/catalog"
@@ -37,7 +41,7 @@ func REST(uri string, properties map[string]string) Catalog {
 // imported, "glue" where lake/iceberg/glue is). name names the catalog: in an SQL catalog it is part of a table's identity, and
 // iceberg-go's file .iceberg-go.yaml may hold more properties under it.
 func Configured(name string, properties map[string]string) Catalog {
-	place := properties["uri"]
+	place, _, _ := strings.Cut(properties["uri"], "?")
 	if place == "" {
 		place = properties["type"] + ":" + name
 	}
@@ -50,6 +54,9 @@ func (c Catalog) open(ctx context.Context) (catalog.Catalog, error) {
 		return nil, errors.New("no catalog is given: make one with iceberg.REST, or in package lake/iceberg/sqlite or lake/iceberg/glue")
 	}
 	useDurableFiles()
+	if err := c.makeFolder(); err != nil {
+		return nil, fmt.Errorf("catalog %s: %w", c.place, err)
+	}
 	cat, err := catalog.Load(ctx, c.name, icebergo.Properties(c.properties))
 	if errors.Is(err, catalog.ErrCatalogNotFound) {
 		return nil, fmt.Errorf("catalog %s: %w: is the package that brings it (lake/iceberg/sqlite, lake/iceberg/glue) imported?", c.place, err)
@@ -61,4 +68,13 @@ func (c Catalog) open(ctx context.Context) (catalog.Catalog, error) {
 		cat = c.wrap(cat)
 	}
 	return cat, nil
+}
+
+// makeFolder makes the folder that an SQLite file lies in: the driver makes the file only.
+func (c Catalog) makeFolder() error {
+	u, err := url.Parse(c.properties["uri"])
+	if err != nil || c.properties["sql.dialect"] != "sqlite" || u.Scheme != "file" || u.Path == "" {
+		return nil
+	}
+	return os.MkdirAll(filepath.Dir(filepath.FromSlash(u.Path)), 0o755)
 }

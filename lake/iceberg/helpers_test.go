@@ -38,10 +38,12 @@ type place struct{ dir string }
 
 func newPlace(t testing.TB) place { return place{t.TempDir()} }
 
-func (p place) catalog() iceberg.Catalog { return sqlite.Catalog(p.dir+"/catalog.db", p.dir+"/wh") }
+func (p place) catalog() iceberg.Catalog {
+	return sqlite.Catalog(p.dir+"/catalog/catalog.db", p.dir+"/wh")
+}
 
 func (p place) readers() icebergreaders.Catalog {
-	return icebergreaders.SQLite(p.dir+"/catalog.db", p.dir+"/wh")
+	return icebergreaders.SQLite(p.dir+"/catalog/catalog.db", p.dir+"/wh")
 }
 
 // dataFiles counts the data files in the warehouse.

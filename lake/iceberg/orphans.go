@@ -3,10 +3,8 @@ package iceberg
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
 )
 
@@ -27,17 +25,11 @@ func RemoveOrphans(ctx context.Context, name string, c Catalog, minAge time.Dura
 }
 
 func removeOrphans(ctx context.Context, name string, c Catalog, minAge time.Duration, dryRun bool) (out Orphans, err error) {
-	cat, err := c.open(ctx)
+	t, done, err := load(ctx, name, c)
 	if err != nil {
 		return out, err
 	}
-	if closer, ok := cat.(catalog.Closer); ok {
-		defer closer.Close()
-	}
-	t, err := cat.LoadTable(ctx, strings.Split(name, "."))
-	if err != nil {
-		return out, fmt.Errorf("table %s: %w", name, err)
-	}
+	defer done()
 	r, err := t.DeleteOrphanFiles(ctx, table.WithFilesOlderThan(minAge), table.WithDryRun(dryRun))
 	if err != nil {
 		return out, fmt.Errorf("table %s: orphans: %w", name, err)

@@ -187,3 +187,33 @@ func TestBadRowLeavesNoTrace(t *testing.T) {
 		t.Error("a batch that was committed takes a row")
 	}
 }
+
+func TestShowAndReadRows(t *testing.T) {
+	p := newPlace(t)
+	w := openSink[string, numbered](t, iceberg.Table("db.t", p.catalog()))
+	land(t, w, 0, 0, 5)
+	land(t, w, 1, 0, 3)
+	info, err := iceberg.Show(ctx, "db.t", p.catalog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Rows != 8 || len(info.Snapshots) != 2 || len(info.Progress) != 2 {
+		t.Errorf("%+v", info)
+	}
+	if got := fmt.Sprint(info.Progress[0]); got != "{app orders-sink orders [1 2 3 0 0 0 0 0 0 0 0 0 0 0 0 0] 0 5}" {
+		t.Errorf("progress is %s", got)
+	}
+	seen := map[string]bool{}
+	for row, err := range iceberg.ReadRows(ctx, "db.t", p.catalog()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[fmt.Sprintf("%v %v %v", row["p"], row["o"], row["S"])] = true
+	}
+	if len(seen) != 8 || !seen["1 2 row 2"] {
+		t.Errorf("rows are %v", seen)
+	}
+	if _, err := iceberg.Show(ctx, "db.none", p.catalog()); err == nil {
+		t.Error("a table that isn't there is shown")
+	}
+}

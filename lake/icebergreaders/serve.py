@@ -5,6 +5,10 @@ import duckdb
 import pyarrow as pa
 from pyiceberg.catalog import load_catalog
 
+# Answers have a channel of their own: what libraries print (DuckDB a progress bar) must not come between them.
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+
 _duck = None
 
 
@@ -17,7 +21,6 @@ def duck():
             file = importlib.resources.files("duckdb_extension_" + name) / "extensions" / ("v" + duckdb.__version__) / (name + ".duckdb_extension")
             _duck.execute("INSTALL '%s'" % file)
             _duck.execute("LOAD " + name)
-        _duck.execute("SET enable_progress_bar = false")  # it would be printed among the answers
         _duck.execute("SET TimeZone = 'UTC'")
     return _duck
 
@@ -88,5 +91,5 @@ for line in sys.stdin:
         answer = {"result": operations[request["op"]](request)}
     except Exception:
         answer = {"error": traceback.format_exc(limit=-4)}
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
+    answers.write(json.dumps(answer) + "\n")
+    answers.flush()
