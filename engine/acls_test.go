@@ -27,6 +27,12 @@ func TestRequiredACLs(t *testing.T) {
 			options: ACLOptions{Writes: []string{"dead"}},
 			want:    []ACL{topic("dead", "Write"), topic("in", "Read"), topic("out", "Write"), own, topic("app-by-value-repartition", "Delete"), group, txn},
 		},
+		"a changelog with a name of its own": {
+			declare: func(b *topology.Builder) {
+				b.Stream("in", serde.String, serde.String).GroupByKey().Count(topology.Store("counts"), topology.ChangelogTopic("old-table"))
+			},
+			want: []ACL{topic("in", "Read"), own, topic("old-table", own.Operations...), group, txn},
+		},
 		"one topic both ways, without transactions": {
 			declare: func(b *topology.Builder) { b.Stream("loop", serde.String, serde.String).To("loop") },
 			options: ACLOptions{Guarantee: AtLeastOnce},

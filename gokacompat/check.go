@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/lovoo/goka"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // samplesPerPartition is how many of the newest records of each partition Check looks at.
@@ -82,10 +82,13 @@ func (c *checker) problem(format string, args ...any) {
 func (c *checker) group(ctx context.Context) error {
 	name := string(c.app.graph.Group())
 	groups, err := c.admin.DescribeGroups(ctx, name)
-	if err != nil {
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
 		return fmt.Errorf("describe group %s: %w", name, err)
 	}
 	g := groups[name]
+	if errors.Is(g.Err, kerr.GroupIDNotFound) {
+		return nil // nobody has ever joined
+	}
 	if g.Err != nil {
 		return fmt.Errorf("describe group %s: %w", name, g.Err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -153,6 +154,9 @@ func TestStateGoesOverAndBack(t *testing.T) {
 			if err := c.through(ctx, group); err != nil {
 				t.Fatalf("stage %d, %s: %v", i, stage.name, err)
 			}
+			if i == 0 {
+				mustRefuse(ctx, t, c, group)
+			}
 			must(t, stop())
 			so := w
 			so.Purchases = w.Purchases[:bought]
@@ -163,6 +167,17 @@ func TestStateGoesOverAndBack(t *testing.T) {
 			}
 		}
 	})
+}
+
+// mustRefuse checks that an application doesn't take over from a goka processor that runs.
+func mustRefuse(ctx context.Context, t *testing.T, c *cluster, group goka.Group) {
+	t.Helper()
+	app, _, err := after.New(after.Config{Brokers: c.addrs, Group: group, StateDir: t.TempDir()})
+	must(t, err)
+	var found *gokacompat.CheckError
+	if err := app.Check(ctx, kgo.SeedBrokers(c.addrs...)); !errors.As(err, &found) || !strings.Contains(err.Error(), "stop them first") {
+		t.Errorf("Check beside goka: %v", err)
+	}
 }
 
 // mustWait checks that goka waits for the end of a table that ends with a transaction's marker.
