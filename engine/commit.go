@@ -131,6 +131,9 @@ func (e *Engine) seal() (*commitWork, error) {
 			stateful = append(stateful, r)
 		}
 	}
+	if err := e.outputFirst(); err != nil {
+		return w, err
+	}
 	gens := make([]*state.Generation, len(stateful))
 	err := e.together(stateful, func(i int, r *runner) (err error) {
 		gens[i], err = e.sealStores(r)
@@ -161,6 +164,28 @@ func (e *Engine) together(runners []*runner, do func(i int, r *runner) error) er
 	}
 	running.Wait()
 	return cmp.Or(errs...)
+}
+
+// outputFirst waits, where there are no transactions, until all output is written, before the changelog records that stand for it are sent.
+// Else a crash in between could leave a changelog that knows a record, and no output of it: a deduplication that reads the record again would
+// drop it, and it would be lost under at-least-once.
+func (e *Engine) outputFirst() error {
+	if e.cfg.guarantee == ExactlyOnce {
+		return nil
+	}
+	if _, _, open := e.producer.Open(); !open {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(e.life, e.cfg.transaction)
+	defer cancel()
+	err := e.producer.Flush(ctx)
+	if err == nil {
+		err = e.producer.Err()
+	}
+	if err != nil {
+		return &producerError{err}
+	}
+	return nil
 }
 
 func (e *Engine) commitPositions(r *runner, moved []task.Position) []offsets.Position {
