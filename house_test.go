@@ -75,14 +75,14 @@ var layers = []struct {
 	layer int
 	rooms []string
 }{
-	{0, []string{"serde", "lake/sink", "internal/filelock", "schemas"}},
+	{0, []string{"serde", "lake/sink", "internal/filelock", "internal/child", "internal/faultproxy", "schemas"}},
 	{1, []string{"state"}},
 	{2, []string{"processors"}},
 	{3, []string{"internal/plan", "internal/logical"}},
 	{4, []string{"topology"}},
 	{5, []string{"internal/task"}},
 	{6, []string{"engine", "topology/topologytest"}},
-	{7, []string{"examples", "console", "cmd", "bench", "gokacompat"}},
+	{7, []string{"examples", "console", "cmd", "bench", "gokacompat", "internal/chaos"}},
 }
 
 // layerOf returns the layer of a package folder; -1 if the rule does not speak of it.

@@ -1,0 +1,51 @@
+package chaos
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/tributary-io/tributary/engine"
+	"github.com/tributary-io/tributary/internal/child"
+)
+
+// roleName is what an instance is called in child.Main.
+const roleName = "chaos-instance"
+
+// Instance is the role of an instance, for child.Main.
+func Instance() map[string]child.Role { return map[string]child.Role{roleName: child.As(serve)} }
+
+// instanceArgs are what an instance is told.
+type instanceArgs struct {
+	Brokers     []string
+	State, Lake string
+	HTTP        string
+	Guarantee   engine.Guarantee
+	Debug       bool
+}
+
+// sessionTimeout of the instances; to be stopped for longer means to be thrown out.
+const sessionTimeout = 4 * time.Second
+
+func serve(ctx context.Context, args instanceArgs) error {
+	p, err := plan(args.Lake)
+	if err != nil {
+		return err
+	}
+	level := slog.LevelInfo
+	if args.Debug {
+		level = slog.LevelDebug
+	}
+	e, err := engine.New(p,
+		engine.Brokers(args.Brokers...), engine.StateDir(args.State), engine.Processing(args.Guarantee),
+		engine.SessionTimeout(sessionTimeout), engine.RebalanceTimeout(8*time.Second), engine.TransactionTimeout(6*time.Second),
+		engine.PurgeInterval(5*time.Second), engine.CleanStateAfter(20*time.Second),
+		engine.Lake(engine.LakeBatches{Every: 2 * time.Second}),
+		engine.HTTP(args.HTTP), engine.Queries(),
+		engine.Logger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))))
+	if err != nil {
+		return err
+	}
+	return e.Run(ctx)
+}
