@@ -8,7 +8,9 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine/internal/assign"
@@ -125,6 +127,10 @@ func (e *Engine) missingSinks(found map[string]topics.Topic) error {
 	return &MissingSinksError{Topics: slices.Compact(missing)}
 }
 
+// awaitReplicas is for how many seconds a start waits for brokers that are away, where internal topics need them as replicas. It is no longer,
+// since a cluster may simply be too small.
+const awaitReplicas = 60
+
 // ensureInternal creates and checks the internal topics, and compares them with what this instance has seen before.
 func (e *Engine) ensureInternal(ctx context.Context, counts map[string]int32) (map[string]topics.Topic, error) {
 	memory, err := topics.OpenMemory(e.appDir())
@@ -145,6 +151,13 @@ func (e *Engine) ensureInternal(ctx context.Context, counts map[string]int32) (m
 		return nil, err
 	}
 	found, warnings, err := topics.Ensure(ctx, e.control, wanted)
+	for tries := 0; errors.Is(err, kerr.InvalidReplicationFactor) && tries < awaitReplicas; tries++ {
+		e.log.Warn("internal topics can't be made yet: fewer brokers are up than there shall be replicas", "error", err)
+		if ended := sleep(ctx, time.Second); ended != nil {
+			return nil, errors.Join(ended, err)
+		}
+		found, warnings, err = topics.Ensure(ctx, e.control, wanted)
+	}
 	for _, w := range warnings {
 		e.log.Warn("an internal topic has another setting than expected", "topic", w.Topic, "difference", w.Reason)
 	}

@@ -58,6 +58,11 @@ type (
 	commitRequest struct{}
 	// failure ends the engine.
 	failure struct{ err error }
+	// outside: the log of an input has no longer what the runner would read next.
+	outside struct {
+		r   *runner
+		err error
+	}
 	// purged: a purge has ended.
 	purged struct{}
 )
@@ -121,6 +126,8 @@ func (e *Engine) handle(mail any) error {
 		return nil
 	case failure:
 		return m.err
+	case outside:
+		return e.outOfRange(m)
 	case purged:
 		e.purging = false
 		return nil
@@ -387,7 +394,7 @@ func (e *Engine) deliver(batches []fetch.Batch) {
 			continue
 		}
 		if b.Err != nil {
-			e.fetchFailed(b)
+			e.fetchFailed(r, b)
 			continue
 		}
 		if r.deliver(b) {

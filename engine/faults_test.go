@@ -32,6 +32,7 @@ var troubles = []kfake.Fault{
 	{Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Err: kerr.CoordinatorNotAvailable},
 	{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.UnstableOffsetCommit},
 	{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.NotLeaderForPartition},
+	{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.OffsetOutOfRange}, // a new owner has committed, and purged
 	{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.LeaderNotAvailable},
 	{Keys: []kmsg.Key{kmsg.InitProducerID}, TopLevel: true, Err: kerr.ConcurrentTransactions},
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/tributary-io/tributary/engine/internal/fetch"
@@ -34,7 +35,11 @@ func (e *Engine) openAll(runners []*runner) {
 	if len(runners) == 0 {
 		return
 	}
-	ctx, cancel := context.WithCancel(e.life)
+	opening := make([]context.Context, len(runners))
+	for i, r := range runners {
+		opening[i] = r.context(e.life)
+	}
+	ctx, cancel := whileAny(e.life, opening)
 	e.openers.Go(func() {
 		defer cancel()
 		slow := time.AfterFunc(10*time.Second, func() {
@@ -43,21 +48,39 @@ func (e *Engine) openAll(runners []*runner) {
 		defer slow.Stop()
 		starts, err := e.readStarts(ctx, runners)
 		slow.Stop()
-		if err != nil {
-			for _, r := range runners {
+		for i, r := range runners {
+			if err != nil {
 				e.tell(opened{r: r, err: err})
+				continue
 			}
-			return
-		}
-		for _, r := range runners {
-			e.openSlots <- struct{}{}
-			e.openers.Go(func() {
-				defer func() { <-e.openSlots }()
-				positions, err := e.open(r.context(e.life), r, starts)
-				e.tell(opened{r, positions, err})
-			})
+			e.openers.Go(func() { e.tell(e.openOne(opening[i], r, starts)) })
 		}
 	})
+}
+
+// openOne opens a runner when it is its turn. One that is shut meanwhile doesn't wait for its turn: its stores may be wanted by its successor.
+func (e *Engine) openOne(ctx context.Context, r *runner, s *starts) opened {
+	select {
+	case e.openSlots <- struct{}{}:
+		defer func() { <-e.openSlots }()
+	case <-ctx.Done():
+		return opened{r: r, err: ctx.Err()}
+	}
+	for {
+		positions, err := e.open(ctx, r, s)
+		if !errors.As(err, new(*OffsetOutOfRangeError)) || r.spec.lake {
+			return opened{r, positions, err}
+		}
+		// Another instance may have had the task until now, have committed, and purged what is behind.
+		again, failed := e.readStarts(ctx, []*runner{r})
+		if failed != nil {
+			return opened{r: r, err: failed}
+		}
+		if !slices.ContainsFunc(r.spec.inputs, func(tp task.TopicPartition) bool { return again.committed[tp].offset != s.committed[tp].offset }) {
+			return opened{r: r, err: err}
+		}
+		s = again
+	}
 }
 
 // context gives the context of the runner's opening: it ends when the runner is shut.
@@ -70,6 +93,21 @@ func (r *runner) context(parent context.Context) context.Context {
 	}
 	r.cancel = cancel
 	return ctx
+}
+
+// whileAny gives a context that ends when all of the others have.
+func whileAny(parent context.Context, others []context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	var left atomic.Int64
+	left.Store(int64(len(others)))
+	for _, o := range others {
+		context.AfterFunc(o, func() {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		})
+	}
+	return ctx, cancel
 }
 
 // starts is what the brokers say about where tasks start.
@@ -160,7 +198,12 @@ func (e *Engine) storeSpecs(spec *taskSpec) []state.Spec {
 }
 
 // open makes a runner ready: stores, restore, task, and where it goes on.
-func (e *Engine) open(ctx context.Context, r *runner, s *starts) (map[task.TopicPartition]int64, error) {
+func (e *Engine) open(ctx context.Context, r *runner, s *starts) (positions map[task.TopicPartition]int64, err error) {
+	if !r.spec.lake { // of those, the tables decide
+		if positions, err = e.positions(r, s); err != nil {
+			return nil, err
+		}
+	}
 	if err := e.openStores(ctx, r); err != nil {
 		return nil, err
 	}
@@ -170,9 +213,10 @@ func (e *Engine) open(ctx context.Context, r *runner, s *starts) (map[task.Topic
 	if err := e.makeTask(r); err != nil {
 		return nil, err
 	}
-	positions, err := e.positions(ctx, r, s)
-	if err != nil {
-		return nil, err
+	if r.spec.lake {
+		if positions, err = e.lakePositions(ctx, r, s); err != nil {
+			return nil, err
+		}
 	}
 	if err := r.begin(positions, s); err != nil {
 		return nil, err
@@ -215,6 +259,7 @@ func (e *Engine) openStores(ctx context.Context, r *runner) error {
 		return fmt.Errorf("task %s: make state directory: %w", taskOf(r.spec.id), err)
 	}
 	opt := state.Options{Policy: state.LastPerKeyPerCommit, Log: e.log}
+	fresh := false // set aside, and made anew
 	for tries := 0; ; tries++ {
 		db, err := state.OpenPebble(dir, specs, e.resources, opt)
 		switch {
@@ -223,14 +268,19 @@ func (e *Engine) openStores(ctx context.Context, r *runner) error {
 			r.changelog = make([]*txn.End, len(specs))
 			return nil
 		case errors.Is(err, state.ErrCorruption) || errors.Is(err, state.ErrIncompatible):
-			if tries > 0 {
+			if fresh {
 				return fmt.Errorf("task %s: %w", taskOf(r.spec.id), err)
 			}
+			fresh = true
 			e.log.Error("local state can't be used: it is set aside and restored", "task", taskOf(r.spec.id), "error", err)
 			if err := setAside(dir, e.cfg.clock()); err != nil {
 				return fmt.Errorf("task %s: set damaged state aside: %w", taskOf(r.spec.id), err)
 			}
-		case errors.Is(err, state.ErrLocked) && tries < 50: // it is just being closed
+		case errors.Is(err, state.ErrLocked):
+			// No other process has it (see package identity): a predecessor of the runner is just being closed, which may have to wait for brokers.
+			if tries == 100 {
+				e.log.Warn("a task waits for its state, which is still open here", "task", taskOf(r.spec.id))
+			}
 			if err := sleep(ctx, 100*time.Millisecond); err != nil {
 				return err
 			}
@@ -284,11 +334,8 @@ func (e *Engine) makeTask(r *runner) error {
 	return nil
 }
 
-// positions decides where each input goes on.
-func (e *Engine) positions(ctx context.Context, r *runner, s *starts) (map[task.TopicPartition]int64, error) {
-	if r.spec.lake {
-		return e.lakePositions(ctx, r, s)
-	}
+// positions decides where each input of a task goes on that isn't a lake task.
+func (e *Engine) positions(r *runner, s *starts) (map[task.TopicPartition]int64, error) {
 	positions := map[task.TopicPartition]int64{}
 	for _, tp := range r.spec.inputs {
 		at, err := e.position(tp, s.committed[tp].offset, s)

@@ -123,14 +123,14 @@ func (e *Engine) trouble(outcome txn.Outcome, cause error) {
 // calm notes that a commit went well.
 func (e *Engine) calm() { e.failures, e.troubled = 0, false }
 
-// fetchFailed handles what keeps a partition from being read. Called by the fetching goroutine.
-func (e *Engine) fetchFailed(b *fetch.Batch) {
+// fetchFailed handles what keeps an input of a runner from being read. Called by the fetching goroutine.
+func (e *Engine) fetchFailed(r *runner, b *fetch.Batch) {
 	if e.life.Err() != nil {
 		return
 	}
 	var lost *fetch.OutOfRangeError
 	if errors.As(b.Err, &lost) || isOutOfRange(b.Err) {
-		e.failed(fmt.Errorf("%s can't be read on: its log no longer has the offset that comes next (retention was faster than this instance): %w; start again with OutOfRange(Earliest) to go on without what is lost", b.Partition, b.Err))
+		e.tell(outside{r, b.Err})
 		return
 	}
 	if needsAPerson(b.Err) {
@@ -138,4 +138,25 @@ func (e *Engine) fetchFailed(b *fetch.Batch) {
 		return
 	}
 	e.log.Warn("a partition can't be read at the moment", "partition", b.Partition.String(), "error", b.Err)
+}
+
+// outOfRange deals with an input whose log no longer has what the runner would read next. Either retention was faster than this instance, or
+// the task runs elsewhere already, this instance doesn't know it yet, and what the new owner has committed is purged. The committed offset tells:
+// the task is opened again from there, by the rules of an opening.
+func (e *Engine) outOfRange(o outside) error {
+	r := o.r
+	if r == e.global {
+		return fmt.Errorf("global tables can't be read on: %w; start again to read them anew", o.err)
+	}
+	if e.runners[r.spec.id] != r || !r.open {
+		return nil // it is opened again already, or given up
+	}
+	e.log.Warn("an input's log has no longer what comes next: the task is opened again at its committed offsets", "task", taskOf(r.spec.id), "error", o.err)
+	if r.spec.lake {
+		return e.resetLake()
+	}
+	e.gate.close()
+	defer e.gate.open()
+	r.redo = true
+	return e.recover(&commitWork{}, txn.Aborted, o.err)
 }

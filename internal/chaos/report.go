@@ -28,7 +28,11 @@ type Report struct {
 
 func (r *Report) weather(w *weather) {
 	r.Events = w.counts
-	r.Failures = append(r.Failures, w.errs...)
+	for _, err := range w.errs {
+		if err != nil {
+			r.Failures = append(r.Failures, err)
+		}
+	}
 }
 
 func (r *Report) model(m *model) { r.Records, r.Duplicates = m.records, m.duplicates }

@@ -85,6 +85,7 @@ func (w *world) run(ctx context.Context, report *Report) (err error) {
 	if err := w.storm(ctx, sky); err != nil {
 		return err
 	}
+	sky.revive()
 	report.weather(sky)
 	w.cfg.Log.Info("the weather is over", "produced", w.feed.sent)
 	calm := time.Now()
@@ -192,8 +193,7 @@ func (w *world) progress(ctx context.Context) {
 	}
 }
 
-// settle waits until all is processed and committed: no lag for a while. Instances that have ended by themselves are started again, and
-// found in the audit.
+// settle waits until all is processed and committed: no lag for a while.
 func (w *world) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Settle)
 	defer cancel()

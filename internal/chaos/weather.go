@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -63,6 +64,7 @@ func (w *weather) blow(ctx context.Context) {
 			w.healing.Wait()
 			return
 		case <-time.After(w.between(300*time.Millisecond, 2500*time.Millisecond)):
+			w.revive()
 			w.happen()
 		}
 	}
@@ -70,6 +72,21 @@ func (w *weather) blow(ctx context.Context) {
 
 func (w *weather) between(from, to time.Duration) time.Duration {
 	return from + time.Duration(w.rnd.Int64N(int64(to-from)))
+}
+
+// revive starts instances again that have ended by themselves, which they must not.
+func (w *weather) revive() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, p := range w.instances {
+		if w.busy[fmt.Sprint("instance ", i)] || p.Running() {
+			continue
+		}
+		log := bytes.TrimSpace(p.Log())
+		last := log[bytes.LastIndexByte(log, '\n')+1:]
+		w.log.Error("an instance has ended by itself", "which", i, "last", string(last))
+		w.errs = append(w.errs, fmt.Errorf("instance %d has ended by itself: %s", i, last), p.Restart())
+	}
 }
 
 // happen draws an event and what it happens to. If that isn't well, nothing happens.
