@@ -281,5 +281,6 @@ func (r *ResetReport) String() string {
 	if len(r.Offsets)+len(r.Topics)+len(r.State)+len(r.Tables) == 0 {
 		b.WriteString("  nothing is there to reset\n")
 	}
+	b.WriteString("Local state on other machines is not touched: run the same command there, too. Instances that have it refuse to start until then.\n")
 	return b.String()
 }
