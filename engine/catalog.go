@@ -28,6 +28,7 @@ type catalog struct {
 	sources    []string       // topics that tasks read, for display
 	resets     map[string]plan.OffsetReset
 	global     *taskSpec // nil without global tables
+	matched    matches
 
 	mu     sync.Mutex
 	topics map[string]topics.Topic // everything that is known, also topics that records chose themselves
@@ -43,10 +44,16 @@ type taskSpec struct {
 
 // readCatalog finds the topics of the plan, creates and checks the internal ones, and derives the tasks.
 func (e *Engine) readCatalog(ctx context.Context) (*catalog, error) {
-	matched, err := e.matchPatterns(ctx)
+	found, err := e.matchPatterns(ctx)
 	if err != nil {
 		return nil, err
 	}
+	return e.catalogOf(ctx, found)
+}
+
+// catalogOf is readCatalog with the topics that patterns match.
+func (e *Engine) catalogOf(ctx context.Context, found matches) (*catalog, error) {
+	matched := found.names()
 	users, err := topics.Describe(ctx, e.control, e.userTopics(matched)...)
 	if err != nil {
 		return nil, err
@@ -64,30 +71,9 @@ func (e *Engine) readCatalog(ctx context.Context) (*catalog, error) {
 		return nil, err
 	}
 	maps.Copy(users, internal)
-	c := &catalog{topics: users, tasks: map[task.ID]*taskSpec{}, signatures: map[int32]uint64{}, stateful: map[int32]bool{}, resets: map[string]plan.OffsetReset{}}
+	c := &catalog{topics: users, tasks: map[task.ID]*taskSpec{}, signatures: map[int32]uint64{}, stateful: map[int32]bool{}, resets: map[string]plan.OffsetReset{}, matched: found}
 	c.deriveTasks(e.plan, matched)
 	return c, nil
-}
-
-// matchPatterns finds the topics of each source with a pattern, by the source's name. Internal topics never match.
-func (e *Engine) matchPatterns(ctx context.Context) (map[string][]string, error) {
-	matched := map[string][]string{}
-	for name, n := range e.plan.Nodes {
-		if n.Pattern == "" {
-			continue
-		}
-		found, err := topics.Matching(ctx, e.control, n.Pattern)
-		if err != nil {
-			return nil, fmt.Errorf("source %s: %w", name, err)
-		}
-		for topic := range found {
-			if e.plan.InternalTopics[topic] == nil {
-				matched[name] = append(matched[name], topic)
-			}
-		}
-		slices.Sort(matched[name])
-	}
-	return matched, nil
 }
 
 // userTopics are the topics that the plan names and the engine doesn't own.

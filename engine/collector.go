@@ -114,7 +114,7 @@ const stick = 100
 
 // Partitions implements task.Collector.
 func (c *collector) Partitions(topic string) (int32, error) {
-	t, err := c.e.catalog.topic(c.ctx, c.e.control, topic)
+	t, err := c.e.catalog().topic(c.ctx, c.e.control, topic)
 	return t.Partitions, err
 }
 

@@ -192,7 +192,7 @@ func (e *Engine) commitPositions(r *runner, moved []task.Position) []offsets.Pos
 	ps := make([]offsets.Position, len(moved))
 	for i, p := range moved {
 		ps[i] = offsets.Position{
-			Partition: offsets.Partition{Topic: p.Topic, ID: e.catalog.id(p.Topic), Partition: p.Partition},
+			Partition: offsets.Partition{Topic: p.Topic, ID: e.catalog().id(p.Topic), Partition: p.Partition},
 			Offset:    p.Offset,
 			Metadata:  offsets.Metadata{PartitionTime: p.PartitionTime, Progress: r.task.Progress()}.Encode(),
 		}

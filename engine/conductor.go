@@ -63,6 +63,8 @@ type (
 		r   *runner
 		err error
 	}
+	// newCatalog: topics of a pattern have appeared or gone.
+	newCatalog struct{ c *catalog }
 	// purged: a purge has ended.
 	purged struct{}
 )
@@ -128,6 +130,12 @@ func (e *Engine) handle(mail any) error {
 		return m.err
 	case outside:
 		return e.outOfRange(m)
+	case newCatalog:
+		e.next = m.c
+		if e.held {
+			return nil // after the rebalance
+		}
+		return e.renew()
 	case purged:
 		e.purging = false
 		return nil
@@ -172,6 +180,14 @@ func (e *Engine) rebalance() error {
 			return err
 		}
 	}
+	if e.next != nil { // topics of patterns have changed meanwhile
+		return e.renew()
+	}
+	return e.openGiven(target, copies, len(revoked))
+}
+
+// openGiven opens the tasks that were assigned and don't run yet.
+func (e *Engine) openGiven(target, copies map[task.ID]bool, revoked int) error {
 	for id, s := range e.standbys {
 		if target[id] {
 			s.cancel() // its end is waited for below, one after the other
@@ -182,8 +198,13 @@ func (e *Engine) rebalance() error {
 		if e.runners[id] != nil {
 			continue
 		}
-		spec := e.catalog.tasks[id]
+		spec := e.catalog().tasks[id]
 		if spec == nil {
+			if len(e.catalog().matched) > 0 {
+				e.log.Info("a task was assigned of whose topics this instance doesn't know yet: it looks for them", "task", id.String())
+				e.lookAgain()
+				continue
+			}
 			e.log.Error("a task was assigned that this instance doesn't know: it is left alone", "task", id.String())
 			continue
 		}
@@ -197,8 +218,8 @@ func (e *Engine) rebalance() error {
 	}
 	e.shareMemory()
 	slices.SortFunc(fresh, func(a, b *runner) int { return compareIDs(a.spec.id, b.spec.id) })
-	if len(fresh)+len(revoked) > 0 {
-		e.log.Info("tasks assigned", "new", len(fresh), "given_up", len(revoked), "kept", len(e.runners)-len(fresh))
+	if len(fresh)+revoked > 0 {
+		e.log.Info("tasks assigned", "new", len(fresh), "given_up", revoked, "kept", len(e.runners)-len(fresh))
 	}
 	e.openAll(fresh)
 	return e.keepCopies(copies)
@@ -257,11 +278,25 @@ func (e *Engine) retire(runners []*runner) error {
 	var errs []error
 	for _, r := range runners {
 		delete(e.runners, r.spec.id)
+		e.parts(r)
 		errs = append(errs, r.shut())
 	}
 	e.gate.open()
 	e.routes.remove(runners)
 	return errors.Join(errs...)
+}
+
+// parts notes that a runner is shut whose opener may still have its stores; parted, that its opener is done.
+func (e *Engine) parts(r *runner) {
+	if r.opening {
+		e.parting[r.spec.id]++
+	}
+}
+
+func (e *Engine) parted(r *runner) {
+	if e.parting[r.spec.id]--; e.parting[r.spec.id] <= 0 {
+		delete(e.parting, r.spec.id)
+	}
 }
 
 // closeStores closes the stores of runners that are shut, all at once, since each takes a while. The workers need not wait for it.
@@ -282,6 +317,7 @@ func (e *Engine) takeOpened(o opened) error {
 	r := o.r
 	r.opening = false
 	if e.runners[r.spec.id] != r || r.closed { // given up meanwhile
+		e.parted(r)
 		return r.close()
 	}
 	if o.err != nil {

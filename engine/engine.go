@@ -54,11 +54,12 @@ type Engine struct {
 	membership    group.Membership
 	protocol      Protocol // of the membership: Classic or Streams
 	members       *members
-	catalog       *catalog
+	known         atomic.Pointer[catalog] // see catalog
 	queue         *runQueue
 	gate          *gate
 	routes        routes
 	mail          *mailbox
+	look          chan struct{} // see lookAgain
 	landers       map[string]*lander.Lander
 	global        *runner
 	follower      follower
@@ -92,6 +93,8 @@ type Engine struct {
 	purging  bool
 	purgedAt time.Time
 	purgedTo map[task.TopicPartition]int64
+	parting  map[task.ID]int // runners that are shut, and whose openers have their stores yet
+	next     *catalog        // waits for the end of a rebalance to become the known one; see patterns.go
 }
 
 // New makes an instance. Everything that is wrong with the options is in the error. Nothing is started, and nothing needs closing, before Run.
@@ -109,8 +112,8 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 	e := &Engine{
 		plan: p.Internal(), generated: p.GeneratedNames(), renderer: p.Renderer, cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),
 		states: lifecycle{listener: cfg.onState, clock: cfg.clock, since: cfg.clock()},
-		queue:  newRunQueue(), gate: newGate(), mail: newMailbox(), landers: map[string]*lander.Lander{}, runners: map[task.ID]*runner{}, standbys: map[task.ID]*standby{},
-		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), standbySlots: make(chan struct{}, standbysAtOnce), purgedTo: map[task.TopicPartition]int64{},
+		queue:  newRunQueue(), gate: newGate(), mail: newMailbox(), look: make(chan struct{}, 1), landers: map[string]*lander.Lander{}, runners: map[task.ID]*runner{}, standbys: map[task.ID]*standby{},
+		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), standbySlots: make(chan struct{}, standbysAtOnce), purgedTo: map[task.TopicPartition]int64{}, parting: map[task.ID]int{},
 	}
 	e.pacer = newPacer(e.plan, cfg.maxSkew)
 	e.writeShare.Store(cfg.writeBuffer)
@@ -216,6 +219,12 @@ func (e *Engine) awaitGeneration() {
 					e.held = !assigned
 				case opened:
 					m.r.opening = false
+					if e.runners[m.r.spec.id] != m.r { // given up meanwhile
+						e.parted(m.r)
+						if err := m.r.close(); err != nil {
+							e.log.Error("a task that was given up can't be closed", "task", taskOf(m.r.spec.id), "error", err)
+						}
+					}
 				}
 			}
 		}
@@ -257,6 +266,9 @@ func (e *Engine) closeTasks(cause error) error {
 	}
 	return errors.Join(append([]error{cause}, errs...)...)
 }
+
+// catalog is what is known of the brokers' topics. It is replaced when topics of a pattern appear or go.
+func (e *Engine) catalog() *catalog { return e.known.Load() }
 
 // appDir is the application's part of the state directory.
 func (e *Engine) appDir() string { return filepath.Join(e.cfg.stateDir, e.plan.ApplicationID) }

@@ -135,7 +135,7 @@ func (e *Engine) copiedStores(s *standby) ([]*copiedStore, error) {
 		}
 		p := fetch.Partition{Topic: st.Changelog, Partition: s.r.spec.id.Partition}
 		at, _ := s.r.db.Offset(spec.Name)
-		c := &copiedStore{standby: s, store: spec.Name, source: st.SourceAsChangelog, span: fetch.Span{Partition: p, ID: e.catalog.id(p.Topic)}}
+		c := &copiedStore{standby: s, store: spec.Name, source: st.SourceAsChangelog, span: fetch.Span{Partition: p, ID: e.catalog().id(p.Topic)}}
 		c.at.Store(at)
 		c.end.Store(at)
 		keeps, err := e.judge(s.r, restoreSpan{spec.Name, c.span})
@@ -265,7 +265,7 @@ func (e *Engine) decidedStarts(ctx context.Context, r *runner) (map[task.TopicPa
 	var parts []offsets.Partition
 	for _, spec := range e.storeSpecs(r.spec) {
 		if st := e.plan.Stores[spec.Name]; st.SourceAsChangelog {
-			parts = append(parts, offsets.Partition{Topic: st.Changelog, ID: e.catalog.id(st.Changelog), Partition: r.spec.id.Partition})
+			parts = append(parts, offsets.Partition{Topic: st.Changelog, ID: e.catalog().id(st.Changelog), Partition: r.spec.id.Partition})
 		}
 	}
 	found, err := offsets.FetchDecided(ctx, e.control, e.group(), parts)

@@ -19,10 +19,10 @@ import (
 
 // openGlobal opens the global tables and reads them to the end that their topics have now.
 func (e *Engine) openGlobal(ctx context.Context) error {
-	if e.catalog.global == nil {
+	if e.catalog().global == nil {
 		return nil
 	}
-	r := e.newRunner(e.catalog.global, 1<<20)
+	r := e.newRunner(e.catalog().global, 1<<20)
 	e.global = r
 	err := e.readGlobal(ctx, r)
 	var outside *fetch.OutOfRangeError
@@ -31,7 +31,7 @@ func (e *Engine) openGlobal(ctx context.Context) error {
 		if err = errors.Join(r.shut(), e.wipe(ctx, r)); err != nil {
 			return err
 		}
-		fresh := e.newRunner(e.catalog.global, 1<<20)
+		fresh := e.newRunner(e.catalog().global, 1<<20)
 		fresh.db, fresh.changelog = r.db, r.changelog
 		e.global = fresh
 		err = e.readGlobal(ctx, fresh)
@@ -72,7 +72,7 @@ func (e *Engine) readGlobal(ctx context.Context, r *runner) error {
 			return err
 		}
 		r.taken[tp], r.ends[tp] = max(at, ends[p]), ends[p]
-		n, err := e.bootstrap(ctx, r, fetch.Span{Partition: p, ID: e.catalog.id(p.Topic), From: at, To: ends[p]})
+		n, err := e.bootstrap(ctx, r, fetch.Span{Partition: p, ID: e.catalog().id(p.Topic), From: at, To: ends[p]})
 		if err != nil {
 			return err
 		}

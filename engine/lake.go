@@ -77,7 +77,7 @@ func (e *Engine) lakeAppender(r *runner, n *plan.Node) (processors.LakeAppender,
 		r.lake = &lakeSide{progress: map[*lander.Lander]map[sink.Partition]int64{}, gaps: map[*lander.Lander]map[sink.Partition]sink.Gap{},
 			parts: map[task.TopicPartition]sink.Partition{}}
 		for _, tp := range r.spec.inputs {
-			r.lake.parts[tp] = sink.Partition{Topic: tp.Topic, TopicID: e.catalog.id(tp.Topic), Partition: tp.Partition}
+			r.lake.parts[tp] = sink.Partition{Topic: tp.Topic, TopicID: e.catalog().id(tp.Topic), Partition: tp.Partition}
 		}
 	}
 	if !slices.Contains(r.lake.landers, l) {

@@ -2,10 +2,14 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -89,7 +93,7 @@ func (m *members) Metadata() group.Metadata {
 	defer m.mu.Unlock()
 	sizes, left := m.e.heldState(m.claimed)
 	self := assign.Member{
-		TopologyHash: m.e.plan.Hash, Signatures: m.e.catalog.signatures, Lags: m.e.localState(m.claimed),
+		TopologyHash: m.e.plan.Hash, Signatures: m.e.catalog().signatures, Lags: m.e.localState(m.claimed),
 		Endpoint: m.endpoint, Nonce: m.nonce, Tags: m.e.cfg.tags, Sizes: sizes,
 	}
 	maps.Copy(self.Lags, left)
@@ -101,7 +105,7 @@ func (m *members) Metadata() group.Metadata {
 	for id := range m.claimed {
 		self.Owned = append(self.Owned, assignID(id))
 	}
-	return group.Metadata{Topics: m.e.catalog.sources, Data: assign.AppendMember(nil, &self)}
+	return group.Metadata{Topics: m.e.catalog().sources, Data: assign.AppendMember(nil, &self)}
 }
 
 // Assign implements group.Handler: this instance leads, and decides for all.
@@ -115,7 +119,7 @@ func (m *members) Assign(_ context.Context, metas map[string][]byte) (map[string
 		all = append(all, member)
 	}
 	target := assign.Assign(assign.Problem{
-		Tasks: m.e.catalog.ids, Signatures: m.e.catalog.signatures, Stateful: m.e.catalog.stateful, Members: all, Options: m.e.cfg.spread})
+		Tasks: m.e.catalog().ids, Signatures: m.e.catalog().signatures, Stateful: m.e.catalog().stateful, Members: all, Options: m.e.cfg.spread})
 	now, moving := assign.HandOver(target, all)
 	out := make(map[string]group.Assignment, len(all))
 	standbys, warming := 0, 0
@@ -125,7 +129,7 @@ func (m *members) Assign(_ context.Context, metas map[string][]byte) (map[string
 		a := assign.Assignment{TopologyHash: member.TopologyHash, Placement: p}
 		out[member.ID] = group.Assignment{Partitions: m.partitionsOf(p.Active), Data: assign.AppendAssignment(nil, &a)}
 	}
-	m.e.log.Info("assigned the group's tasks", "members", len(all), "tasks", len(m.e.catalog.ids), "moving_later", moving, "standbys", standbys, "warming_up", warming)
+	m.e.log.Info("assigned the group's tasks", "members", len(all), "tasks", len(m.e.catalog().ids), "moving_later", moving, "standbys", standbys, "warming_up", warming)
 	m.probeLater(warming > 0)
 	return out, nil
 }
@@ -156,7 +160,7 @@ func (m *members) probe() {
 func (m *members) partitionsOf(tasks []assign.TaskID) map[string][]int32 {
 	parts := map[string][]int32{}
 	for _, t := range tasks {
-		for _, tp := range m.e.catalog.tasks[taskID(t)].inputs {
+		for _, tp := range m.e.catalog().tasks[taskID(t)].inputs {
 			parts[tp.Topic] = append(parts[tp.Topic], tp.Partition)
 		}
 	}
@@ -253,6 +257,20 @@ func (e *Engine) dropLost() error {
 	return nil
 }
 
+const removedSuffix = ".removed"
+
+// removeState removes a task's directory at once: a process that is killed meanwhile leaves none that only looks like one.
+func removeState(dir string) error {
+	gone := dir + removedSuffix
+	if err := os.RemoveAll(gone); err != nil { // of before
+		return err
+	}
+	if err := os.Rename(dir, gone); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(gone)
+}
+
 // cleanStale removes the state of tasks that this instance hasn't run for a while.
 func (e *Engine) cleanStale() {
 	entries, err := os.ReadDir(e.appDir())
@@ -261,15 +279,19 @@ func (e *Engine) cleanStale() {
 	}
 	var removed []string
 	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), removedSuffix) { // an instance was killed while it removed it
+			_ = os.RemoveAll(filepath.Join(e.appDir(), entry.Name())) // what can't be removed now may be the next time
+			continue
+		}
 		id, err := assign.ParseTaskID(entry.Name())
-		if err != nil || e.runners[taskID(id)] != nil || e.standbys[taskID(id)] != nil {
+		if err != nil || e.runners[taskID(id)] != nil || e.standbys[taskID(id)] != nil || e.parting[taskID(id)] > 0 {
 			continue
 		}
 		info, err := entry.Info()
 		if err != nil || e.cfg.clock().Sub(info.ModTime()) < e.cfg.cleanAfter {
 			continue
 		}
-		if err := os.RemoveAll(e.taskDir(taskID(id))); err != nil {
+		if err := removeState(e.taskDir(taskID(id))); err != nil {
 			e.log.Warn("stale state can't be removed", "task", entry.Name(), "error", err)
 			continue
 		}

@@ -129,7 +129,7 @@ func (e *Engine) readStarts(ctx context.Context, runners []*runner) (*starts, er
 	var logs []fetch.Partition
 	for _, r := range runners {
 		for _, tp := range r.spec.inputs {
-			p := offsets.Partition{Topic: tp.Topic, ID: e.catalog.id(tp.Topic), Partition: tp.Partition}
+			p := offsets.Partition{Topic: tp.Topic, ID: e.catalog().id(tp.Topic), Partition: tp.Partition}
 			inputs = append(inputs, p)
 			if r.spec.lake {
 				lakeInputs = append(lakeInputs, p)
@@ -267,7 +267,7 @@ func (e *Engine) openStores(ctx context.Context, r *runner) error {
 			r.db = db
 			r.changelog = make([]*txn.End, len(specs))
 			return nil
-		case errors.Is(err, state.ErrCorruption) || errors.Is(err, state.ErrIncompatible):
+		case errors.Is(err, state.ErrCorruption) || errors.Is(err, state.ErrIncompatible) || errors.Is(err, fs.ErrNotExist): // the last: a file of it is gone
 			if fresh {
 				return fmt.Errorf("task %s: %w", taskOf(r.spec.id), err)
 			}
@@ -389,7 +389,7 @@ func (e *Engine) resetOf(topic string) Reset {
 	if e.plan.InternalTopics[topic] != nil {
 		return Earliest
 	}
-	switch e.catalog.resets[topic] {
+	switch e.catalog().resets[topic] {
 	case plan.ResetEarliest:
 		return Earliest
 	case plan.ResetLatest:

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -16,21 +18,62 @@ import (
 	"github.com/tributary-io/tributary/state"
 )
 
-// A task whose predecessor still has its state waits for it, for longer than brokers may be away, and until it is shut itself.
-func TestOpeningWaitsForThePredecessor(t *testing.T) {
-	t.Parallel()
+// withoutBrokers is an engine that can open the stores of a task.
+func withoutBrokers(t *testing.T) (*Engine, *taskSpec) {
+	t.Helper()
 	e, err := New(counts("waits"), Brokers("nowhere:1"), StateDir(t.TempDir()), Logger(testLog(t, "e")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.resources = state.NewResources(state.ResourceOptions{})
-	defer e.resources.Close()
-	var spec *taskSpec
+	t.Cleanup(func() {
+		if err := e.resources.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	for _, sub := range e.plan.Subtopologies {
 		if len(sub.Stores) > 0 {
-			spec = &taskSpec{id: task.ID{Subtopology: sub.ID}, subs: []*plan.Subtopology{sub}}
+			return e, &taskSpec{id: task.ID{Subtopology: sub.ID}, subs: []*plan.Subtopology{sub}}
 		}
 	}
+	t.Fatal("no sub-topology has stores")
+	return nil, nil
+}
+
+// A removal that a kill -9 interrupted leaves some files of a database: it is set aside, and the task begins with an empty one.
+func TestHalfRemovedStateIsSetAside(t *testing.T) {
+	e, spec := withoutBrokers(t)
+	for _, pattern := range []string{"MANIFEST*", "OPTIONS*", "*.log", "marker*"} {
+		r := e.newRunner(spec, 0)
+		if err := e.openStores(t.Context(), r); err != nil {
+			t.Fatalf("before %s: %v", pattern, err)
+		}
+		if err := r.close(); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(e.taskDir(spec.id), pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, files, err)
+		}
+		for _, name := range files {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r := e.newRunner(spec, 0)
+	if err := e.openStores(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A task whose predecessor still has its state waits for it, for longer than brokers may be away, and until it is shut itself.
+func TestOpeningWaitsForThePredecessor(t *testing.T) {
+	t.Parallel()
+	e, spec := withoutBrokers(t)
 	before := e.newRunner(spec, 0)
 	if err := e.openStores(t.Context(), before); err != nil {
 		t.Fatal(err)

@@ -84,6 +84,7 @@ type config struct {
 	state       state.ResourceOptions
 	lake        LakeBatches
 	purgeEvery  time.Duration
+	lookEvery   time.Duration // for topics of patterns
 	cleanAfter  time.Duration
 	openAtOnce  int
 
@@ -108,7 +109,7 @@ func defaults() config {
 		spread: assign.Options{Warmups: 2, AcceptableLag: 10_000}, probing: 10 * time.Minute,
 		writeBuffer: 128 << 20, inputBuffer: 12 << 20,
 		lake:       LakeBatches{Rows: 500_000, Bytes: 64 << 20, Every: 10 * time.Second, Budget: 256 << 20},
-		purgeEvery: 30 * time.Second, cleanAfter: 10 * time.Minute, openAtOnce: 8,
+		purgeEvery: 30 * time.Second, lookEvery: 30 * time.Second, cleanAfter: 10 * time.Minute, openAtOnce: 8,
 	}
 }
 
@@ -239,6 +240,10 @@ func Lake(b LakeBatches) Option {
 		}
 	}
 }
+
+// LookForTopics is how often a running instance looks for topics that begin, or cease, to match the pattern of a source. Topics that are found
+// so are read like those at the start: from where StartFrom or the source says. 0: only at the start. Default: 30 s.
+func LookForTopics(every time.Duration) Option { return func(c *config) { c.lookEvery = every } }
 
 // PurgeInterval is the time between purges of what has been read from repartition topics. Default: 30 s.
 func PurgeInterval(d time.Duration) Option { return func(c *config) { c.purgeEvery = d } }

@@ -33,24 +33,28 @@ type queries struct {
 	seenAt  time.Time
 }
 
-// startedQueries is what is known after the start.
+// startedQueries is what is known after the start, until the topics change.
 type startedQueries struct {
 	partitions map[int]int32 // tasks by sub-topology
 	assigned   func() (map[task.ID]bool, bool)
 }
 
-// openQueries lets stores be asked for. The catalog and the members are there.
-func (e *Engine) openQueries(started *closers) {
+func (e *Engine) startedQueries() *startedQueries {
 	s := &startedQueries{partitions: map[int]int32{}, assigned: e.members.target}
-	for id := range e.catalog.tasks {
+	for id := range e.catalog().tasks {
 		s.partitions[id.Subtopology] = max(s.partitions[id.Subtopology], id.Partition+1)
 	}
+	return s
+}
+
+// openQueries lets stores be asked for. The catalog and the members are there.
+func (e *Engine) openQueries(started *closers) {
 	e.queries.client = http.Client{
 		Timeout:       10 * time.Second,
 		Transport:     &http.Transport{DialContext: (&net.Dialer{Timeout: 3 * time.Second}).DialContext, MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	e.queries.started.Store(s) // the rest is there from here on
+	e.queries.started.Store(e.startedQueries()) // the rest is there from here on
 	started.add(func() error {
 		e.queries.started.Store(nil)
 		e.queries.client.CloseIdleConnections()

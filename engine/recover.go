@@ -65,12 +65,13 @@ func (e *Engine) rewind(runners []*runner) error {
 	e.unreadable(runners...)
 	var fresh []*runner
 	for _, r := range runners {
+		e.parts(r)
 		if err := r.shut(); err != nil {
 			return fmt.Errorf("task %s: close: %w", taskOf(r.spec.id), err)
 		}
-		n := e.newRunner(r.spec, r.pauseCap)
+		n := e.newRunner(e.specOf(r), r.pauseCap)
 		n.opening = true
-		if r.db != nil {
+		if r.db != nil && !r.opening { // else its opener has it, and closes it
 			if err := r.db.Drop(); err != nil {
 				return fmt.Errorf("task %s: drop uncommitted state: %w", taskOf(r.spec.id), err)
 			}
@@ -131,6 +132,11 @@ func (e *Engine) fetchFailed(r *runner, b *fetch.Batch) {
 	var lost *fetch.OutOfRangeError
 	if errors.As(b.Err, &lost) || isOutOfRange(b.Err) {
 		e.tell(outside{r, b.Err})
+		return
+	}
+	if gone(b.Err) && e.catalog().matched.has(b.Topic) {
+		e.log.Warn("a topic of a pattern can't be read: looking whether it was deleted", "partition", b.Partition.String(), "error", b.Err)
+		e.lookAgain()
 		return
 	}
 	if needsAPerson(b.Err) {

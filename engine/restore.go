@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"sync"
 	"time"
 
@@ -141,7 +140,7 @@ func (e *Engine) spansFrom(r *runner, s *starts, at func(store string) (int64, b
 		case from < first || from > max(end, s.high[p]):
 			stale = fmt.Sprintf("store %s is at offset %d of %s, which has %d to %d", spec.Name, from, p, first, end)
 		}
-		spans = append(spans, restoreSpan{spec.Name, fetch.Span{Partition: p, ID: e.catalog.id(p.Topic), From: from, To: end}})
+		spans = append(spans, restoreSpan{spec.Name, fetch.Span{Partition: p, ID: e.catalog().id(p.Topic), From: from, To: end}})
 	}
 	return spans, stale
 }
@@ -161,7 +160,7 @@ func (e *Engine) wipe(ctx context.Context, r *runner) error {
 		return err
 	}
 	r.db = nil
-	if err := os.RemoveAll(e.taskDir(r.spec.id)); err != nil {
+	if err := removeState(e.taskDir(r.spec.id)); err != nil {
 		return err
 	}
 	return e.openStores(ctx, r)

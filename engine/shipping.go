@@ -112,7 +112,7 @@ func (e *Engine) takeCheckpoint(name, dir string) (*checkpoint.Manifest, error) 
 	if err != nil {
 		return nil, err
 	}
-	m := e.manifestFor(e.catalog.tasks[id])
+	m := e.manifestFor(e.catalog().tasks[id])
 	if m.Offsets, err = state.InspectCheckpoint(dir, e.resources); err != nil {
 		return nil, fmt.Errorf("look at the checkpoint that was made: %w", err)
 	}
@@ -124,11 +124,11 @@ func (e *Engine) takeCheckpoint(name, dir string) (*checkpoint.Manifest, error) 
 func (e *Engine) manifestFor(spec *taskSpec) *checkpoint.Manifest {
 	m := &checkpoint.Manifest{
 		Application: e.plan.ApplicationID, Task: spec.id.String(), Topics: map[string]string{},
-		Signature: fmt.Sprintf("%016x", e.catalog.signatures[int32(spec.id.Subtopology)]),
+		Signature: fmt.Sprintf("%016x", e.catalog().signatures[int32(spec.id.Subtopology)]),
 	}
 	for _, s := range e.storeSpecs(spec) {
 		if topic := e.plan.Stores[s.Name].Changelog; topic != "" {
-			m.Topics[topic] = fmt.Sprintf("%x", e.catalog.id(topic))
+			m.Topics[topic] = fmt.Sprintf("%x", e.catalog().id(topic))
 		}
 	}
 	return m

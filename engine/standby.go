@@ -105,7 +105,7 @@ func (e *Engine) heldState(held map[task.ID]bool) (sizes, left map[assign.TaskID
 	sizes, left = map[assign.TaskID]int64{}, map[assign.TaskID]int64{}
 	for _, r := range e.runnersShown() {
 		id := r.spec.id
-		if !held[id] || !e.catalog.stateful[int32(id.Subtopology)] {
+		if !held[id] || !e.catalog().stateful[int32(id.Subtopology)] {
 			continue
 		}
 		if size := r.changelogSize.Load(); size > 0 || r.counting.Load() != nil {
@@ -157,7 +157,7 @@ func (e *Engine) keepCopies(copies map[task.ID]bool) error {
 	err := e.closeCopies(gone)
 	fresh := 0
 	for id, warmup := range copies {
-		spec := e.catalog.tasks[id]
+		spec := e.catalog().tasks[id]
 		if spec == nil || e.standbys[id] != nil || e.runners[id] != nil {
 			continue
 		}

@@ -39,9 +39,11 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 		return err
 	}
 	e.purgedAt = e.cfg.clock()
-	if e.catalog, err = e.awaitCatalog(ctx); err != nil {
+	known, err := e.awaitCatalog(ctx)
+	if err != nil {
 		return err
 	}
+	e.known.Store(known)
 	e.warnGenerated()
 	e.resources = state.NewResources(e.cfg.state)
 	started.add(e.resources.Close)
@@ -169,6 +171,7 @@ func (e *Engine) startGoroutines(started *closers) {
 	if e.shipping.vault != nil {
 		running.Go(func() { e.keepCheckpoints(e.life) })
 	}
+	running.Go(func() { e.watchPatterns(e.life) })
 	started.add(func() error {
 		e.endLife()
 		e.queue.close()

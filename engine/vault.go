@@ -37,7 +37,7 @@ func (e *Engine) keepCheckpoints(ctx context.Context) {
 		running := map[task.ID]bool{}
 		for _, r := range e.runnersShown() {
 			id := r.spec.id
-			if !e.catalog.stateful[int32(id.Subtopology)] || !r.runs.Load() || !e.queries.tasks.Has(id) {
+			if !e.catalog().stateful[int32(id.Subtopology)] || !r.runs.Load() || !e.queries.tasks.Has(id) {
 				continue
 			}
 			running[id] = true

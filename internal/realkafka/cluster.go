@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	startLimit = 90 * time.Second // for a broker to be ready, on a busy machine
+	startLimit = 4 * time.Minute  // for a broker to be ready, on a busy machine
 	stopLimit  = 30 * time.Second // for a controlled shutdown
 )
 
