@@ -193,7 +193,7 @@ func (e *Engine) drain() error {
 		ctx, cancel := context.WithTimeout(e.life, e.cfg.closing/2)
 		err := e.landAll(ctx, slices.Collect(maps.Values(e.landers)))
 		cancel()
-		if errors.Is(err, errDeadLettersOpen) {
+		if errors.Is(err, errDeadLettersOpen) || errors.Is(err, context.DeadlineExceeded) { // brokers or the tables' store are away
 			e.log.Warn("rows in hand are not landed: they are read again after the next start", "error", err)
 			err = nil
 		}

@@ -3,6 +3,7 @@ package chaos
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -166,10 +167,11 @@ func (w *weather) scale(i int) (func() error, time.Duration, error) {
 	ended := make(chan error, 1)
 	go func() { ended <- p.Stop(stopLimit) }()
 	return func() error {
-		if err := <-ended; err != nil {
-			return fmt.Errorf("closing instance %d: %w", i, err)
+		err := <-ended
+		if err != nil {
+			err = fmt.Errorf("closing instance %d: %w", i, err)
 		}
-		return p.Restart()
+		return errors.Join(err, p.Restart())
 	}, w.between(time.Second, 8*time.Second), nil
 }
 
