@@ -100,7 +100,7 @@ func (e *Engine) lakePositions(ctx context.Context, r *runner, s *starts) (map[t
 	}
 	positions := map[task.TopicPartition]int64{}
 	for _, tp := range r.spec.inputs {
-		at, err := e.lakePosition(r, tp, s)
+		at, err := e.lakePosition(ctx, r, tp, s)
 		if err != nil {
 			return nil, err
 		}
@@ -148,7 +148,7 @@ func (e *LakeProgressError) Error() string {
 	return fmt.Sprintf("sink %s: the table has landed %s up to offset %d, but %s; start with OutOfRange(Earliest) to go on without them", e.Sink, e.Partition, e.Table, what)
 }
 
-func (e *Engine) lakePosition(r *runner, tp task.TopicPartition, s *starts) (int64, error) {
+func (e *Engine) lakePosition(ctx context.Context, r *runner, tp task.TopicPartition, s *starts) (int64, error) {
 	p := fetch.Partition(tp)
 	first, end, group := s.logStart[p], s.stable[p], s.committed[tp].offset
 	lowest := int64(-1)
@@ -160,8 +160,11 @@ func (e *Engine) lakePosition(r *runner, tp task.TopicPartition, s *starts) (int
 			return 0, bad
 		case at == sink.NoOffset:
 			at = first
-			if e.resetOf(tp.Topic) == Latest && group < 0 {
-				at = end
+			if group < 0 {
+				var err error
+				if at, err = e.startWithout(ctx, tp, e.resetOf(tp.Topic), s); err != nil {
+					return 0, err
+				}
 			}
 		case at > end, at < first && e.cfg.outOfRange == Fail:
 			return 0, bad

@@ -200,7 +200,7 @@ func (e *Engine) storeSpecs(spec *taskSpec) []state.Spec {
 // open makes a runner ready: stores, restore, task, and where it goes on.
 func (e *Engine) open(ctx context.Context, r *runner, s *starts) (positions map[task.TopicPartition]int64, err error) {
 	if !r.spec.lake { // of those, the tables decide
-		if positions, err = e.positions(r, s); err != nil {
+		if positions, err = e.positions(ctx, r, s); err != nil {
 			return nil, err
 		}
 	}
@@ -335,10 +335,10 @@ func (e *Engine) makeTask(r *runner) error {
 }
 
 // positions decides where each input of a task goes on that isn't a lake task.
-func (e *Engine) positions(r *runner, s *starts) (map[task.TopicPartition]int64, error) {
+func (e *Engine) positions(ctx context.Context, r *runner, s *starts) (map[task.TopicPartition]int64, error) {
 	positions := map[task.TopicPartition]int64{}
 	for _, tp := range r.spec.inputs {
-		at, err := e.position(tp, s.committed[tp].offset, s)
+		at, err := e.position(ctx, tp, s.committed[tp].offset, s)
 		if err != nil {
 			return nil, err
 		}
@@ -348,17 +348,11 @@ func (e *Engine) positions(r *runner, s *starts) (map[task.TopicPartition]int64,
 }
 
 // position checks a committed offset against the log, or decides where to start without one.
-func (e *Engine) position(tp task.TopicPartition, committed int64, s *starts) (int64, error) {
+func (e *Engine) position(ctx context.Context, tp task.TopicPartition, committed int64, s *starts) (int64, error) {
 	p := fetch.Partition(tp)
 	first, end := s.logStart[p], s.stable[p]
 	if committed < 0 {
-		switch e.resetOf(tp.Topic) {
-		case Latest:
-			return end, nil
-		case Fail:
-			return 0, &NoOffsetError{Partition: tp}
-		}
-		return first, nil
+		return e.startWithout(ctx, tp, e.resetOf(tp.Topic), s)
 	}
 	if committed >= first && committed <= max(end, first) {
 		return committed, nil
@@ -367,14 +361,36 @@ func (e *Engine) position(tp task.TopicPartition, committed int64, s *starts) (i
 		return committed, nil
 	}
 	switch e.cfg.outOfRange {
+	case Fail:
+		return 0, &OffsetOutOfRangeError{Partition: tp, Committed: committed, Start: first, End: end}
 	case Earliest:
 		e.log.Warn("records were lost to retention before they were read", "partition", tp.String(), "committed", committed, "log_start", first, "log_end", end)
-		return first, nil
-	case Latest:
+	default:
 		e.log.Warn("records are skipped, since the committed offset is outside of the log", "partition", tp.String(), "committed", committed, "log_start", first, "log_end", end)
-		return end, nil
 	}
-	return 0, &OffsetOutOfRangeError{Partition: tp, Committed: committed, Start: first, End: end}
+	return e.startWithout(ctx, tp, e.cfg.outOfRange, s)
+}
+
+// startWithout is where a policy starts a partition that has no usable offset.
+func (e *Engine) startWithout(ctx context.Context, tp task.TopicPartition, reset Reset, s *starts) (int64, error) {
+	p := fetch.Partition(tp)
+	switch reset {
+	case Earliest:
+		return s.logStart[p], nil
+	case Latest:
+		return s.stable[p], nil
+	case Fail:
+		return 0, &NoOffsetError{Partition: tp}
+	}
+	ago, _ := plan.OffsetReset(reset).Duration()
+	from, err := fetch.Since(ctx, e.control, e.cfg.clock().Add(-ago).UnixMilli(), []fetch.Partition{p})
+	if err != nil {
+		return 0, err
+	}
+	if at := from[p]; at >= 0 {
+		return min(at, s.stable[p]), nil
+	}
+	return s.stable[p], nil
 }
 
 // highOf is the high watermark as far as it was read, else the stable offset.
@@ -389,15 +405,18 @@ func (e *Engine) resetOf(topic string) Reset {
 	if e.plan.InternalTopics[topic] != nil {
 		return Earliest
 	}
-	switch e.catalog().resets[topic] {
+	switch reset := e.catalog().resets[topic]; reset {
+	case plan.ResetDefault:
+		return e.cfg.reset
 	case plan.ResetEarliest:
 		return Earliest
 	case plan.ResetLatest:
 		return Latest
 	case plan.ResetNone:
 		return Fail
+	default:
+		return Reset(reset) // by duration
 	}
-	return e.cfg.reset
 }
 
 // NoOffsetError says that a source has no committed offset and may not start without one.

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine/internal/assign"
+	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/state"
 )
@@ -26,8 +27,8 @@ const (
 	AtLeastOnce
 )
 
-// Reset says where to start reading a partition for which there is no usable offset.
-type Reset int
+// Reset says where to start reading a partition for which there is no usable offset: one of the constants, or ByDuration.
+type Reset int64
 
 // The ways to start.
 const (
@@ -35,6 +36,10 @@ const (
 	Latest                // at its end
 	Fail                  // not at all: Run returns an error
 )
+
+// ByDuration starts at the first record that is no older than d by its timestamp and the engine's clock, at the end if there is none
+// (KIP-1106). It counts in whole milliseconds; a negative d counts as 0.
+func ByDuration(d time.Duration) Reset { return Reset(plan.ResetByDuration(d)) }
 
 // Option sets something of an Engine. Options that are given later win.
 type Option func(*config)

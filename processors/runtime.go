@@ -168,4 +168,5 @@ const (
 	DroppedTimestamp       = "timestamp"
 	DroppedProcessing      = "processing"
 	DroppedProduction      = "production"
+	DroppedNoPartition     = "no_partition"
 )

@@ -2,12 +2,17 @@ package processors
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tributary-io/tributary/serde"
 )
 
 // Partitioner chooses the partition of a record for a topic with so many partitions; a negative answer leaves it to the key.
 type Partitioner[K, V any] func(topic string, r *Record[K, V], partitions int32) (int32, error)
+
+// Multicast chooses any number of partitions for a record, of a topic with so many (KIP-837): it appends them to dst. None leaves the record out
+// (DroppedNoPartition); one that is named twice gets the record once.
+type Multicast[K, V any] func(dst []int32, topic string, r *Record[K, V], partitions int32) ([]int32, error)
 
 // TopicSink writes to a topic, with each record's time and headers. It is a Supplier.
 //
@@ -21,6 +26,8 @@ type TopicSink[K, V any] struct {
 	Value   serde.Serde[V]
 	// Partitioner, if set, chooses the partition; else the key does, as Kafka's default partitioner chooses.
 	Partitioner Partitioner[K, V]
+	// Multicast, if set, chooses the partitions, and there is no Partitioner.
+	Multicast Multicast[K, V]
 	// PartitionKey, if set, gives the bytes that choose the partition in place of the whole key: all windows of a key go where the
 	// key itself would.
 	PartitionKey func(dst []byte, key K) ([]byte, error)
@@ -54,6 +61,7 @@ type topicSink[K, V any] struct {
 
 	key, value, hashed, coordinates []byte
 	headers                         []Header
+	partitions                      []int32
 }
 
 // boundTopic holds a topic's serdes.
@@ -83,7 +91,7 @@ func (n *topicSink[K, V]) process(r *Record[K, V]) error {
 		}
 		return fatal(n.rt.SerializationFailed(to.topic, err))
 	}
-	partition, err := n.partition(to.topic, r)
+	partitions, err := n.choose(to.topic, r)
 	if err != nil {
 		return err
 	}
@@ -91,7 +99,12 @@ func (n *topicSink[K, V]) process(r *Record[K, V]) error {
 	if n.Coordinates {
 		headers = n.withCoordinates(headers)
 	}
-	return fatal(n.rt.Produce(to.topic, partition, key, value, r.Timestamp, headers))
+	for _, p := range partitions {
+		if err := n.rt.Produce(to.topic, p, key, value, r.Timestamp, headers); err != nil {
+			return fatal(err)
+		}
+	}
+	return nil
 }
 
 func (n *topicSink[K, V]) topicOf(r *Record[K, V]) (*boundTopic[K, V], error) {
@@ -137,6 +150,34 @@ func encode[T any](out *[]byte, c serde.Codec[T], buf []byte, v T, null bool) (_
 	}
 	*out = filled(b)
 	return b, nil
+}
+
+// choose gives the partitions that a record goes to, in the sink's buffer; -1 stands for that of its key.
+func (n *topicSink[K, V]) choose(topic string, r *Record[K, V]) ([]int32, error) {
+	if n.Multicast == nil {
+		p, err := n.partition(topic, r)
+		n.partitions = append(n.partitions[:0], p)
+		return n.partitions, err
+	}
+	count, err := n.rt.Partitions(topic)
+	if err != nil {
+		return nil, fatal(err)
+	}
+	if n.partitions, err = n.Multicast(n.partitions[:0], topic, r, count); err != nil {
+		return nil, err
+	}
+	slices.Sort(n.partitions)
+	n.partitions = slices.Compact(n.partitions)
+	if len(n.partitions) == 0 {
+		n.rt.Dropped(DroppedNoPartition)
+		return nil, nil
+	}
+	for _, p := range []int32{n.partitions[0], n.partitions[len(n.partitions)-1]} {
+		if p < 0 || p >= count {
+			return nil, fmt.Errorf("the multicast chose partition %d of topic %s, which has %d", p, topic, count)
+		}
+	}
+	return n.partitions, nil
 }
 
 func (n *topicSink[K, V]) partition(topic string, r *Record[K, V]) (int32, error) {

@@ -87,7 +87,8 @@ type Spec struct {
 	// joins and for the subscriptions of joins by foreign key. Restoring ignores them.
 	LogHeaders bool
 	// Caching says that the user wants updates coalesced until the commit. The changelog then has the last record of each key in a
-	// generation whatever the policy, and none of a row that was deleted without having been there at the last commit.
+	// generation whatever the policy, and none of a row that was deleted without having been there at the last commit. Rows of a window store
+	// stay visible beyond RetentionMs until their segment expires, as they do in Kafka Streams' record cache.
 	Caching bool
 	// SourceTopic is set where the store is restored from the topic that it is filled from, instead of a changelog of its own.
 	// Such a store emits no changelog records.

@@ -70,8 +70,12 @@ func (s *window) changelogKey(row []byte, scratch *[]byte) []byte {
 }
 
 // visibleFrom is the earliest start that is not hidden by retention. Time-ordered persistent stores show one more, since Kafka Streams
-// looks up windows there when they close.
+// looks up windows there when they close. A store that coalesces its updates hides nothing that it still has, as Kafka Streams' record cache
+// doesn't.
 func (s *window) visibleFrom() int64 {
+	if s.spec.Caching {
+		return 0
+	}
 	from := subSaturating(s.StreamTime(), s.spec.RetentionMs)
 	if s.spec.TimeOrdered && !s.spec.InMemory {
 		return from

@@ -73,7 +73,7 @@ func newCogroupInput[K, V, A any](g *grouped[K, V], add func(K, V, A) (A, error)
 	return cogroupInput[K, A]{
 		rekeyed: g.in.rekeyed, sources: g.in.sources, node: g.in.node, topicName: g.topicName,
 		repartition: func(base string, named bool) *logical.Node {
-			return b.graph.NewRepartition(base, named, throughTopic(b, g.key, g.value, nil))
+			return b.graph.NewRepartition(base, named, throughTopic(b, g.key, g.value, partitioning[K, V]{}))
 		},
 		table: func(init func() (A, error), store processors.Store[K, A]) processors.Table[K, A] {
 			return processors.NewAggregate(aggregation(init, nil), store)

@@ -49,7 +49,7 @@ func dedup[K, V any](s *stream[K, V], id func(K, V) (string, error), within time
 	}
 	parent := s.node
 	if o.has(optByID) {
-		typed := throughTopic(b, out.key, out.value, partitionByID(id))
+		typed := throughTopic(b, out.key, out.value, partitioning[K, V]{one: partitionByID(id)})
 		parent = b.graph.NewRepartition(o.name, o.userName != "", typed)
 		parent.Repartition().Optimizable = false
 		b.graph.Add(parent, s.node)

@@ -137,7 +137,7 @@ func (g *grouped[K, V]) repartitioned(m materialized) (*logical.Node, []string) 
 		base = m.spec.Name
 	}
 	b := g.in.b
-	node := b.graph.NewRepartition(base, g.topicName != "" || m.queryable, throughTopic(b, g.key, g.value, nil))
+	node := b.graph.NewRepartition(base, g.topicName != "" || m.queryable, throughTopic(b, g.key, g.value, partitioning[K, V]{}))
 	if g.repartition == nil || g.topicName == "" {
 		g.repartition = node
 	}

@@ -97,7 +97,7 @@ func (b *Builder) AddProcessor[K, V, K2, V2 any](name string, newProcessor func(
 	})
 }
 
-// AddSink adds a node that writes what its parents send to a topic. Options: PartitionBy.
+// AddSink adds a node that writes what its parents send to a topic. Options: PartitionBy, Multicast.
 func (b *Builder) AddSink[K, V any](name, topic string, key serde.Serde[K], value serde.Serde[V], parents []string, opts ...Option) {
 	addSink(b, name, processors.TopicSink[K, V]{Topic: topic, Key: key, Value: value}, parents, opts)
 }
@@ -115,8 +115,9 @@ func (b *Builder) AddDynamicSink[K, V any](
 }
 
 func addSink[K, V any](b *Builder, name string, sink processors.TopicSink[K, V], parents []string, opts []Option) {
-	s := newSettings(opts, optPartitioner)
-	sink.Partitioner = partitionerOption[K, V](s)
+	s := newSettings(opts, optPartitioner|optMulticast)
+	partition := givenPartitioning[K, V](s)
+	sink.Partitioner, sink.Multicast = partition.one, partition.many
 	if sink.Key == nil || sink.Value == nil {
 		s.bad(plan.InvalidArgument, "a serde is nil")
 	}

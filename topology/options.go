@@ -41,6 +41,7 @@ const (
 	optReset
 	optPartitions
 	optPartitioner
+	optMulticast
 	optGrace
 	optStores
 	optProvide
@@ -65,7 +66,7 @@ var optionNames = map[optionKind]string{
 	optMaterialized: "Materialized", optStoreType: "InMemory or OnDisk", optRetention: "Retention", optNoLogging: "NoLogging",
 	optTopicConfig: "ChangelogConfig", optVersioned: "Versioned", optLRU: "LRU", optStoreAs: "StoreAs",
 	optEmitOnCommit: "EmitOnCommit or EmitOnUpdate", optEmitOnClose: "EmitOnClose", optTimestamps: "Timestamps", optReset: "Reset",
-	optPartitions: "Partitions", optPartitioner: "PartitionBy", optGrace: "JoinGrace", optStores: "Stores", optProvide: "Provide",
+	optPartitions: "Partitions", optPartitioner: "PartitionBy", optMulticast: "Multicast", optGrace: "JoinGrace", optStores: "Stores", optProvide: "Provide",
 	optDropOlder: "DropOlder", optByID: "RepartitionByID", optChangelogTopic: "ChangelogTopic",
 }
 
@@ -77,8 +78,9 @@ type settings struct {
 	userName string
 	store    string
 
-	key, value, other     any // a serde.Serde of a type that is checked where it is used
-	timestamps, partition any
+	key, value, other    any // a serde.Serde of a type that is checked where it is used
+	timestamps           any
+	partition, multicast any
 
 	inMemory    bool
 	retention   time.Duration
@@ -262,6 +264,10 @@ const (
 	Fail     = plan.ResetNone // start only from a committed offset
 )
 
+// ByDuration is a policy for Reset: to start at the first record that is no older than d by its timestamp and the wall clock, at the end if
+// there is none (KIP-1106). A negative d counts as 0.
+func ByDuration(d time.Duration) OffsetReset { return plan.ResetByDuration(d) }
+
 // Reset says where a source starts without a committed offset, in place of the engine's setting.
 func Reset(r OffsetReset) Option { return Option{optReset, func(s *settings) { s.reset = r }} }
 
@@ -271,6 +277,12 @@ func Partitions(n int) Option { return Option{optPartitions, func(s *settings) {
 // PartitionBy chooses the partition of each record that goes to a topic, in place of the hash of its key.
 func PartitionBy[K, V any](p processors.Partitioner[K, V]) Option {
 	return Option{optPartitioner, func(s *settings) { s.partition = p }}
+}
+
+// Multicast chooses the partitions, any number of them, of each record that goes to a topic (KIP-837). A record for which it chooses none is left
+// out, and counted as dropped.
+func Multicast[K, V any](m processors.Multicast[K, V]) Option {
+	return Option{optMulticast, func(s *settings) { s.multicast = m }}
 }
 
 // JoinGrace makes a join of a stream with a versioned table wait, in stream time, for late updates of the table (KIP-923).
@@ -333,15 +345,30 @@ func inferred[From, To any](from serde.Serde[From]) serde.Serde[To] {
 	return nil
 }
 
-// partitionerOption returns the partitioner given by an option, or nil.
-func partitionerOption[K, V any](s *settings) processors.Partitioner[K, V] {
-	if !s.has(optPartitioner) {
-		return nil
+// partitioning is how the partitions of a sink's records are chosen; its zero value leaves it to the key.
+type partitioning[K, V any] struct {
+	one  processors.Partitioner[K, V]
+	many processors.Multicast[K, V]
+}
+
+// givenPartitioning is what the options say.
+func givenPartitioning[K, V any](s *settings) (p partitioning[K, V]) {
+	if s.has(optPartitioner) && s.has(optMulticast) {
+		s.bad(plan.InvalidArgument, "of the options PartitionBy and Multicast there can be one")
 	}
-	p, ok := s.partition.(processors.Partitioner[K, V])
-	if !ok || p == nil {
-		s.bad(plan.InvalidArgument, "option PartitionBy is nil or for other types: the operator needs one for %v and %v, this is a %T",
-			reflect.TypeFor[K](), reflect.TypeFor[V](), s.partition)
+	typed := func(name string, ok bool, given any) {
+		if !ok {
+			s.bad(plan.InvalidArgument, "option %s is nil or for other types: the operator needs one for %v and %v, this is a %T",
+				name, reflect.TypeFor[K](), reflect.TypeFor[V](), given)
+		}
+	}
+	if s.has(optPartitioner) {
+		p.one, _ = s.partition.(processors.Partitioner[K, V])
+		typed("PartitionBy", p.one != nil, s.partition)
+	}
+	if s.has(optMulticast) {
+		p.many, _ = s.multicast.(processors.Multicast[K, V])
+		typed("Multicast", p.many != nil, s.multicast)
 	}
 	return p
 }

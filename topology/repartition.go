@@ -12,7 +12,7 @@ import (
 )
 
 // throughTopic makes the parts of a repartition that depend on the types.
-func throughTopic[K, V any](b *Builder, key serde.Serde[K], value serde.Serde[V], partition processors.Partitioner[K, V]) logical.RepartitionTyped {
+func throughTopic[K, V any](b *Builder, key serde.Serde[K], value serde.Serde[V], partition partitioning[K, V]) logical.RepartitionTyped {
 	return logical.RepartitionTyped{
 		Filter: func(dropNullKeys bool) processors.Supplier {
 			if dropNullKeys {
@@ -25,8 +25,10 @@ func throughTopic[K, V any](b *Builder, key serde.Serde[K], value serde.Serde[V]
 				return nil, nil, err
 			}
 			noteFormat(b, topic, key, value)
-			return processors.TopicSink[K, V]{Topic: topic, Key: key, Value: value, Partitioner: partition, Coordinates: coordinates},
-				processors.TopicSource[K, V]{Key: key, Value: value, Table: true}, nil // Table: nulls pass
+			sink := processors.TopicSink[K, V]{
+				Topic: topic, Key: key, Value: value, Partitioner: partition.one, Multicast: partition.many, Coordinates: coordinates,
+			}
+			return sink, processors.TopicSource[K, V]{Key: key, Value: value, Table: true}, nil // Table: nulls pass
 		},
 		Complete: key != nil && value != nil,
 		FullName: b.full,
@@ -73,13 +75,13 @@ func (s *Stream[K, V]) Repartition(opts ...Option) *Stream[K, V] {
 
 func repartition[K, V any](s *stream[K, V], opts []Option) *stream[K, V] {
 	b := s.b
-	o := newSettings(opts, optName|serdeOptions|optPartitions|optPartitioner)
+	o := newSettings(opts, optName|serdeOptions|optPartitions|optPartitioner|optMulticast)
 	name := o.userName
 	if name == "" {
 		name = b.graph.NewName("KSTREAM-REPARTITION-")
 	}
 	key, value := keySerde(o, s.key), valueSerde(o, s.value)
-	node := b.graph.NewRepartition(name, o.userName != "", throughTopic(b, key, value, partitionerOption[K, V](o)))
+	node := b.graph.NewRepartition(name, o.userName != "", throughTopic(b, key, value, givenPartitioning[K, V](o)))
 	op := node.Repartition()
 	op.Optimizable = false
 	if o.has(optPartitions) {
@@ -99,7 +101,7 @@ func repartitionForJoin[K, V any](s *stream[K, V], base string, named bool, key 
 	if !s.rekeyed {
 		return s
 	}
-	node := s.b.graph.NewRepartition(base, named, throughTopic(s.b, key, value, nil)) // takes numbers even if not used
+	node := s.b.graph.NewRepartition(base, named, throughTopic(s.b, key, value, partitioning[K, V]{})) // takes numbers even if not used
 	if s.joinTopic == nil || s.node.Name != base {
 		s.joinTopic = s.b.graph.Add(node, s.node)
 	}
@@ -137,16 +139,17 @@ func streamToDynamic[K, V any](s *stream[K, V], choose func(*processors.Record[K
 	sinkStream(s, "", choose, o)
 }
 
-const sinkOptions = optName | serdeOptions | optPartitioner
+const sinkOptions = optName | serdeOptions | optPartitioner | optMulticast
 
 // sinkStream writes to topic, or to the topic that each record chooses.
 func sinkStream[K, V any](s *stream[K, V], topic string, choose func(*processors.Record[K, V]) (string, error), o *operation) {
+	partition := givenPartitioning[K, V](o.settings)
 	sink := processors.TopicSink[K, V]{
 		Topic: topic, TopicOf: choose,
 		Key: keySerde(o.settings, s.key), Value: valueSerde(o.settings, s.value),
-		Partitioner: partitionerOption[K, V](o.settings),
+		Partitioner: partition.one, Multicast: partition.many,
 	}
-	if s.windows != nil && s.windows.partitionKey != nil && sink.Partitioner == nil {
+	if s.windows != nil && s.windows.partitionKey != nil && sink.Partitioner == nil && sink.Multicast == nil {
 		sink.PartitionKey = s.windows.partitionKey(topic)
 	}
 	if err := needSerdes(sink.Key, sink.Value); err != nil {

@@ -117,7 +117,7 @@ func toTable[K, V any](s *stream[K, V], opts []Option) *table[K, V] {
 	out := &table[K, V]{b: b, key: key, value: value, sources: s.sources, spec: m.spec, windows: s.windows}
 	parent := s.node
 	if s.rekeyed {
-		parent = b.graph.Add(b.graph.NewRepartition(o.name, o.userName != "", throughTopic(b, key, value, nil)), s.node)
+		parent = b.graph.Add(b.graph.NewRepartition(o.name, o.userName != "", throughTopic(b, key, value, partitioning[K, V]{})), s.node)
 		out.sources = []string{parent.Name}
 	}
 	proc := processors.NewTableSource(kept(b, processors.Store[K, V]{Name: m.spec.Name, Key: key, Value: value}), m.queryable)

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"time"
+
 	"github.com/tributary-io/tributary/lake/sink"
 	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/state"
@@ -52,8 +54,8 @@ const (
 	LakeNode
 )
 
-// OffsetReset tells where a source starts without a committed offset.
-type OffsetReset int
+// OffsetReset tells where a source starts without a committed offset: one of the policies, or a duration (see ResetByDuration).
+type OffsetReset int64
 
 // The reset policies. ResetDefault is the engine's setting.
 const (
@@ -62,6 +64,15 @@ const (
 	ResetLatest
 	ResetNone
 )
+
+// ResetByDuration starts at the first record that is no older than d by its timestamp and the wall clock, at the end if there is none (KIP-1106).
+// It counts in whole milliseconds.
+func ResetByDuration(d time.Duration) OffsetReset { return -1 - OffsetReset(max(d.Milliseconds(), 0)) }
+
+// Duration gives back the duration of ResetByDuration; ok is false for the policies.
+func (r OffsetReset) Duration() (d time.Duration, ok bool) {
+	return time.Duration(-1-r) * time.Millisecond, r < 0
+}
 
 // Node is one node of the topology.
 type Node struct {

@@ -30,6 +30,34 @@ const missingLimit = 30 * time.Second
 
 // Bounds returns an edge of each partition's log; a partition may be named twice. Failures of brokers are tried again until ctx ends.
 func Bounds(ctx context.Context, client *kgo.Client, edge Edge, parts []Partition) (map[Partition]int64, error) {
+	return listOffsets(ctx, client, edge.query(), parts)
+}
+
+// Since returns, of each partition, the offset of the first record with a timestamp, in ms, from then on; -1 if there is none. Failures of
+// brokers are tried again until ctx ends.
+func Since(ctx context.Context, client *kgo.Client, timestamp int64, parts []Partition) (map[Partition]int64, error) {
+	return listOffsets(ctx, client, query{max(timestamp, 0), readCommitted}, parts)
+}
+
+// query is what ListOffsets is asked for: a timestamp, or what stands for an edge.
+type query struct {
+	timestamp int64
+	isolation int8
+}
+
+const readCommitted = 1
+
+func (e Edge) query() query {
+	switch e {
+	case Start:
+		return query{timestamp: -2}
+	case Stable:
+		return query{timestamp: -1, isolation: readCommitted}
+	}
+	return query{timestamp: -1}
+}
+
+func listOffsets(ctx context.Context, client *kgo.Client, q query, parts []Partition) (map[Partition]int64, error) {
 	parts = slices.Clone(parts)
 	slices.SortFunc(parts, func(a, b Partition) int {
 		return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
@@ -37,7 +65,7 @@ func Bounds(ctx context.Context, client *kgo.Client, edge Edge, parts []Partitio
 	parts = slices.Compact(parts) // brokers refuse a request that names one twice
 	var missingSince time.Time
 	for {
-		found, err := boundsOnce(ctx, client, edge, parts)
+		found, err := listOnce(ctx, client, q, parts)
 		if err == nil {
 			return found, nil
 		}
@@ -58,21 +86,15 @@ func Bounds(ctx context.Context, client *kgo.Client, edge Edge, parts []Partitio
 	}
 }
 
-func boundsOnce(ctx context.Context, client *kgo.Client, edge Edge, parts []Partition) (map[Partition]int64, error) {
+func listOnce(ctx context.Context, client *kgo.Client, q query, parts []Partition) (map[Partition]int64, error) {
 	req := kmsg.NewPtrListOffsetsRequest()
-	timestamp := int64(-1) // latest
-	switch edge {
-	case Start:
-		timestamp = -2 // earliest
-	case Stable:
-		req.IsolationLevel = 1
-	}
+	req.IsolationLevel = q.isolation
 	for topic, partitions := range byTopic(parts) {
 		t := kmsg.NewListOffsetsRequestTopic()
 		t.Topic = topic
 		for _, p := range partitions {
 			rp := kmsg.NewListOffsetsRequestTopicPartition()
-			rp.Partition, rp.Timestamp = p, timestamp
+			rp.Partition, rp.Timestamp = p, q.timestamp
 			t.Partitions = append(t.Partitions, rp)
 		}
 		req.Topics = append(req.Topics, t)

@@ -149,11 +149,11 @@ func (r *reader) fetch(ctx context.Context) chunk {
 // outside looks the log's bounds up: the answer of a fetch out of range doesn't tell them.
 func (r *reader) outside(ctx context.Context) error {
 	at := []Partition{r.span.Partition}
-	start, err := boundsOnce(ctx, r.client, Start, at)
+	start, err := listOnce(ctx, r.client, Start.query(), at)
 	if err != nil {
 		return err
 	}
-	end, err := boundsOnce(ctx, r.client, High, at)
+	end, err := listOnce(ctx, r.client, High.query(), at)
 	if err != nil {
 		return err
 	}
