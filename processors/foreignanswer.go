@@ -1,6 +1,10 @@
 package processors
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tributary-io/tributary/serde"
+)
 
 // SubscriptionJoin answers subscriptions with the right row: KR, Subscription[K] to K, Response[R]; the response topic's sink follows. It
 // is connected to the stores of the right table's view.
@@ -79,7 +83,12 @@ func (j *ForeignKeyJoin[K, L, KR, R, O]) ForeignJoin() Supplier {
 }
 
 // Resolve joins responses with the left rows: K, Response[R] to K, O, a null being a delete. It is connected to the stores of the left
-// table's view. A response to a row that has changed since is dropped: another one is on its way.
+// table's view.
+//
+// A response to a row that has changed since is dropped: another one is on its way. An inner join can't rely on that for a null, which says that
+// the result is to be deleted: the changed row may have asked for an answer only if there is a right row (SubscribeAnswerIfFound), or for none
+// at all. Kafka Streams leaves the old result in the table then. Here the resolver deletes it if the row can't have a result any more, and else asks
+// again, for an answer in any case; what comes back is the last word, since subscriptions of a row stay in order.
 func (j *ForeignKeyJoin[K, L, KR, R, O]) Resolve() Supplier {
 	view := j.LeftTable.View()
 	return SupplierFunc(func(rt Runtime, children []Child) (Instance, error) {
@@ -87,29 +96,39 @@ func (j *ForeignKeyJoin[K, L, KR, R, O]) Resolve() Supplier {
 		if err != nil {
 			return Instance{}, err
 		}
-		n := &responseResolver[K, L, R, O]{
+		n := &responseResolver[K, L, KR, R, O]{
 			rt: rt, next: next, join: j.Join, leftJoin: j.Left, results: nilsOf[O](), hasher: newRowHasher(j.LeftValue, j.SubscriptionTopic),
+			foreignKey: j.ForeignKey, keys: serde.NewCodec(j.RightKey),
 		}
+		sink, err := j.SubscriptionSink().New(rt, nil)
+		if err != nil {
+			return Instance{}, err
+		}
+		n.ask = sink.Next.(Next[KR, Subscription[K]])
 		views := newViewScope(rt)
 		open := func() (err error) { n.left, err = view.Open(views); return err }
 		return Instance{Next: Guard(rt, n.process), Init: open, Close: views.close}, nil
 	})
 }
 
-type responseResolver[K, L, R, O any] struct {
-	rt       Runtime
-	next     Next[K, O]
-	join     Joiner[K, L, R, O]
-	leftJoin bool
-	results  nils[O]
-	left     View[K, L]
-	hasher   rowHasher[L]
-	row      L // what the joiner's pointers point to
-	right    R
-	out      Record[K, O]
+type responseResolver[K, L, KR, R, O any] struct {
+	rt         Runtime
+	next       Next[K, O]
+	join       Joiner[K, L, R, O]
+	leftJoin   bool
+	foreignKey func(K, L) (KR, error)
+	keys       serde.Codec[KR]
+	ask        Next[KR, Subscription[K]]
+	results    nils[O]
+	left       View[K, L]
+	hasher     rowHasher[L]
+	row        L // what the joiner's pointers point to
+	right      R
+	out        Record[K, O]
+	again      Record[KR, Subscription[K]]
 }
 
-func (n *responseResolver[K, L, R, O]) process(r *Record[K, Response[R]]) error {
+func (n *responseResolver[K, L, KR, R, O]) process(r *Record[K, Response[R]]) error {
 	v := &r.Value
 	if v.Version != responseVersion {
 		return fmt.Errorf("a response has version %d: it was written by a newer release", v.Version)
@@ -122,11 +141,14 @@ func (n *responseResolver[K, L, R, O]) process(r *Record[K, Response[R]]) error 
 	if err != nil {
 		return err
 	}
+	n.out = Record[K, O]{Key: r.Key, KeyNull: r.KeyNull, ValueNull: true, Timestamp: r.Timestamp, Headers: r.Headers}
 	if !current {
 		n.rt.Dropped(DroppedOutOfOrder)
+		if v.Null && !n.leftJoin {
+			return n.missedDelete(r, row)
+		}
 		return nil
 	}
-	n.out = Record[K, O]{Key: r.Key, KeyNull: r.KeyNull, ValueNull: true, Timestamp: r.Timestamp, Headers: r.Headers}
 	if !v.Null || n.leftJoin && !row.Null {
 		n.row, n.right = row.Value, v.Value
 		if n.out.Value, err = n.join(r.Key, pointer(&n.row, row.Null), pointer(&n.right, v.Null)); err != nil {
@@ -137,8 +159,28 @@ func (n *responseResolver[K, L, R, O]) process(r *Record[K, Response[R]]) error 
 	return n.next(&n.out)
 }
 
+// missedDelete sees to it that an inner join's result doesn't stay although its delete came too late for the row that it was for.
+func (n *responseResolver[K, L, KR, R, O]) missedDelete(r *Record[K, Response[R]], row Row[L]) (err error) {
+	if row.Null {
+		return n.next(&n.out)
+	}
+	s := Subscription[K]{Instruction: SubscribeAndAnswer, Key: r.Key, Version: subscriptionVersion, Partition: n.rt.Context().Partition}
+	n.again = Record[KR, Subscription[K]]{Timestamp: row.Timestamp, Headers: r.Headers}
+	if n.again.Key, err = n.foreignKey(r.Key, row.Value); err != nil {
+		return err
+	}
+	if n.keys.IsNil(n.again.Key) {
+		return n.next(&n.out)
+	}
+	if s.Hash, err = n.hasher.hash(row.Value); err != nil {
+		return err
+	}
+	n.again.Value = s
+	return n.ask(&n.again)
+}
+
 // current tells whether the response is for the left row as it is now.
-func (n *responseResolver[K, L, R, O]) current(row Row[L], v *Response[R]) (bool, error) {
+func (n *responseResolver[K, L, KR, R, O]) current(row Row[L], v *Response[R]) (bool, error) {
 	if row.Null || v.HashNull {
 		return row.Null && v.HashNull, nil
 	}

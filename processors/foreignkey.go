@@ -44,6 +44,11 @@ func (j *ForeignKeyJoin[K, L, KR, R, O]) UseVersionedSemantics(left, right bool)
 	j.leftVersioned, j.rightVersioned = left, right
 }
 
+// SubscriptionSink writes to the subscription topic.
+func (j *ForeignKeyJoin[K, L, KR, R, O]) SubscriptionSink() TopicSink[KR, Subscription[K]] {
+	return TopicSink[KR, Subscription[K]]{Topic: j.SubscriptionTopic, Key: j.RightKey, Value: SubscriptionSerde(j.LeftKey)}
+}
+
 // ResponsePartitioner sends each response to the partition that its subscription came from.
 func ResponsePartitioner[K, R any](_ string, r *Record[K, Response[R]], _ int32) (int32, error) {
 	return r.Value.Partition, nil

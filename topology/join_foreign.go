@@ -158,12 +158,9 @@ func (f *foreignJoin[K, V, KR, R, O]) useVersioned(side *bool) {
 
 // throughSubscriptions sends subscriptions to where the right rows are.
 func (f *foreignJoin[K, V, KR, R, O]) throughSubscriptions(send *logical.Node) *logical.Node {
-	values := processors.SubscriptionSerde(f.left.key)
-	sink := processors.TopicSink[KR, processors.Subscription[K]]{
-		Topic: f.fk.SubscriptionTopic, Key: f.right.key, Value: values,
-	}
+	sink := f.fk.SubscriptionSink()
 	source := processors.TopicSource[KR, processors.Subscription[K]]{
-		Key: f.right.key, Value: values, Table: true, Extractor: extractor[KR, processors.Subscription[K]](f.out.b, &settings{}),
+		Key: sink.Key, Value: sink.Value, Table: true, Extractor: extractor[KR, processors.Subscription[K]](f.out.b, &settings{}),
 	}
 	return f.throughTopic(f.names.subscriptionTopic, f.names.subscriptionSink, sink, f.names.subscriptionSource, source, send)
 }

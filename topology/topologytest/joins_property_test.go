@@ -116,7 +116,7 @@ func TestJoinedStreamsInAnyWeather(t *testing.T) {
 			w.must(in.Pipe(m.key, m.value, m.at))
 			w.blow()
 		}
-		w.settle() // what waits for a commit in front of a repartition topic would come too late
+		w.settle()          // what waits for a commit in front of a repartition topic would come too late
 		for i := range 40 { // closes all windows: enough keys to reach every partition
 			w.must(left.Pipe(fmt.Sprint("end", i), "end", 10*joinGrace))
 			w.must(right.Pipe(fmt.Sprint("end", i), "end", 10*joinGrace))
