@@ -125,9 +125,6 @@ func (s *stream[K, V]) joinStream(j joinOp, other node, w topology.JoinWindows) 
 }
 
 func joinStreamWith[K, V, R any](s *stream[K, V], other *stream[K, R], j joinOp, w topology.JoinWindows) node {
-	if j.join.out == typeInt64 {
-		return joinStreamTo(s, other, j, w, nullableInt64)
-	}
 	return joinStreamTo(s, other, j, w, anyType)
 }
 
@@ -159,9 +156,6 @@ func (s *stream[K, V]) joinTable(j joinOp, right node) (node, error) {
 }
 
 func joinTableWith[K, V, R any](s *stream[K, V], right *table[K, R], j joinOp) node {
-	if j.join.out == typeInt64 {
-		return joinTableTo(s, right, j, nullableInt64)
-	}
 	return joinTableTo(s, right, j, anyType)
 }
 
@@ -181,9 +175,6 @@ func (s *stream[K, V]) joinGlobal(j joinOp, key typed, right node) (node, error)
 	g, ok := right.(*globalNode)
 	if !ok {
 		return nil, unsupported("a join of %T with %T", s, right)
-	}
-	if j.join.out == typeInt64 {
-		return joinGlobalTo(s, g, key, j, nullableInt64), nil
 	}
 	return joinGlobalTo(s, g, key, j, anyType), nil
 }
@@ -213,9 +204,6 @@ func (t *table[K, V]) join(b *build, j joinOp, other node) (node, error) {
 }
 
 func joinTablesWith[K, V, R any](b *build, t *table[K, V], other *table[K, R], j joinOp) node {
-	if j.join.out == typeInt64 {
-		return joinTablesTo(b, t, other, j, nullableInt64)
-	}
 	return joinTablesTo(b, t, other, j, anyType)
 }
 
@@ -248,9 +236,6 @@ func (t *table[K, V]) joinForeign(b *build, j joinOp, key typed, other node) (no
 }
 
 func joinForeignWith[K, V, R any](b *build, t *table[K, V], other *table[any, R], key typed, j joinOp) node {
-	if j.join.out == typeInt64 {
-		return joinForeignTo(b, t, other, key, j, nullableInt64)
-	}
 	return joinForeignTo(b, t, other, key, j, anyType)
 }
 
