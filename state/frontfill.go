@@ -17,7 +17,7 @@ type frontFill struct {
 // stopEvery is after how many keys a fill looks whether it is to stop.
 const stopEvery = 1024
 
-// openFronts gives the stores on disk their fronts.
+// openFronts gives the stores on disk their fronts, as far as they have a use for them.
 func (db *DB) openFronts() error {
 	res := db.pebble.res
 	if res.opt.RowBytes < 0 {
@@ -25,7 +25,7 @@ func (db *DB) openFronts() error {
 	}
 	var onDisk []*store
 	for _, s := range db.stores {
-		if s.mem == nil {
+		if s.mem == nil && s.spec.findsRows() {
 			onDisk = append(onDisk, s)
 		}
 	}

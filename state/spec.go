@@ -109,6 +109,9 @@ func (s *Spec) timestamped() bool {
 	return s.Kind == TimestampedKeyValue || s.Kind == TimestampedWindow
 }
 
+// findsRows tells whether rows are looked up by their keys; joins and sessions scan for theirs.
+func (s *Spec) findsRows() bool { return s.Kind != Session && !s.RetainDuplicates }
+
 // logs tells whether writes give changelog records.
 func (s *Spec) logs() bool { return s.Logged && s.SourceTopic == "" }
 
