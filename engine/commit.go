@@ -210,10 +210,9 @@ func (e *Engine) sealStores(r *runner) (*state.Generation, error) {
 	for i := range r.changelog {
 		r.changelog[i] = nil
 	}
-	written := int64(0)
-	defer func() { r.changelogSize.Add(written) }()
+	r.sealed = 0
 	for rec := range gen.Changelog() {
-		written++
+		r.sealed++
 		if r.changelog[rec.Store] == nil {
 			r.changelog[rec.Store] = new(txn.End)
 		}
@@ -258,9 +257,14 @@ func (e *Engine) applied(w *commitWork) error {
 		r.progress = w.metas[r]
 	}
 	err := e.together(w.runners, func(_ int, r *runner) error {
-		if gen := w.gens[r]; gen != nil {
-			return gen.Apply(e.changelogEnds(r), nil)
+		gen := w.gens[r]
+		if gen == nil {
+			return nil
 		}
+		if err := gen.Apply(e.changelogEnds(r), nil); err != nil {
+			return err
+		}
+		r.changelogSize.Add(r.sealed) // not before: whoever sees it grow looks for the state that belongs to it
 		return nil
 	})
 	e.paceCommitted()

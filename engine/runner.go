@@ -71,6 +71,7 @@ type runner struct {
 	// changelogSize is about how many changelog records somebody without the state would have to read: what there were when the task was
 	// opened, and what it has written since.
 	changelogSize atomic.Int64
+	sealed        int64 // changelog records of the generation that is being committed; the conductor's
 
 	// For others to look at: the task while it counts, whether it runs, its time.
 	counting   atomic.Pointer[task.Task]
