@@ -61,6 +61,7 @@ func dedup[K, V any](s *stream[K, V], id func(K, V) (string, error), within time
 		},
 		Stores: specs(spec),
 	}, parent)
+	out.node.NullKeyRelaxed = o.has(optByID) // the topic is for ids: a record without a key has one, too
 	return out
 }
 

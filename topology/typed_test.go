@@ -211,6 +211,31 @@ func TestDedupByIDInAnyPartition(t *testing.T) {
 	}
 }
 
+// A record without a key has an id, too: it is neither lost on the way nor taken for another.
+func TestDedupByIDOfRecordsWithoutKeys(t *testing.T) {
+	b := topology.NewBuilder("app")
+	key := serde.Ptr(serde.String)
+	b.Stream("in", key, serde.String).
+		DedupBy(strings.ToUpper, time.Hour, topology.RepartitionByID(), topology.Name("once"), topology.Store("seen")).
+		To("out")
+	plan, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := topologytest.New(t, plan, topologytest.Partitions(3))
+	in := topologytest.Input(d, "in", key, serde.String)
+	a := "a"
+	for i, m := range []topologytest.Message[*string, string]{{Value: "x"}, {Value: "X"}, {Key: &a, Value: "x"}, {Value: "y"}} {
+		m.Timestamp = int64(i)
+		if err := in.SendTo(int32(i%3), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := topologytest.Output(d, "out", key, serde.String).Read(); len(got) != 2 {
+		t.Errorf("%d records came out, want one of each id: %v", len(got), got)
+	}
+}
+
 // prefixer puts what a store says before each row's value.
 type prefixer struct {
 	store processors.Store[string, string]

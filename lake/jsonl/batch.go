@@ -86,13 +86,11 @@ func (b *batch) Append(key, value any, meta *sink.Meta) error {
 
 func (b *batch) append(in input, c *counts, key, value any, meta *sink.Meta) error {
 	opts := &b.w.landing.opts
+	if err := b.w.landing.CheckRow(key, value, meta); err != nil {
+		return err
+	}
 	if isNull(value) {
 		value = nil
-	}
-	if opts.check != nil {
-		if err := opts.check(key, value, meta); err != nil {
-			return &sink.RowError{Err: err}
-		}
 	}
 	if value == nil && !opts.tombstones {
 		c.tombstones++

@@ -104,6 +104,29 @@ func TestWhatIsNoRow(t *testing.T) {
 	}
 }
 
+// The harness asks the check without a batch.
+func TestCheckRow(t *testing.T) {
+	refuse := Check(func(k *string, v *[]byte, _ *sink.Meta) error {
+		if k == nil || v == nil {
+			return errors.New("null")
+		}
+		return nil
+	})
+	s := Sink("t", refuse).(sink.Checker)
+	key, value := "k", []byte("1")
+	var none []byte
+	var row *sink.RowError
+	if err := s.CheckRow(&key, &value, meta(0, 0)); err != nil {
+		t.Error(err)
+	}
+	if err := s.CheckRow(&key, &none, meta(0, 0)); !errors.As(err, &row) {
+		t.Errorf("got %v", err)
+	}
+	if err := Sink("t").(sink.Checker).CheckRow(nil, nil, meta(0, 0)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTombstonesLandWhereAsked(t *testing.T) {
 	store := object.NewMemory("t")
 	w := openText(t, store, LandTombstones())

@@ -92,11 +92,12 @@ func appendKey(dst []byte, key any) ([]byte, error) {
 	case nil:
 		return append(dst, "null"...), nil
 	case *string:
-		dst, err := jsontext.AppendQuote(dst, *k)
-		if err != nil {
-			return nil, errors.New("the text is not valid UTF-8")
+		return appendQuoted(dst, *k)
+	case **string:
+		if *k == nil {
+			return append(dst, "null"...), nil
 		}
-		return dst, nil
+		return appendQuoted(dst, **k)
 	case *[]byte:
 		if *k == nil {
 			return append(dst, "null"...), nil
@@ -106,6 +107,14 @@ func appendKey(dst []byte, key any) ([]byte, error) {
 		return append(dst, '"'), nil
 	}
 	return appendMarshalled(dst, key)
+}
+
+func appendQuoted(dst []byte, text string) ([]byte, error) {
+	dst, err := jsontext.AppendQuote(dst, text)
+	if err != nil {
+		return nil, errors.New("the text is not valid UTF-8")
+	}
+	return dst, nil
 }
 
 func appendValue(dst []byte, value any) ([]byte, error) {

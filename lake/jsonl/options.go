@@ -107,6 +107,20 @@ func unfit(t reflect.Type) string {
 	return ""
 }
 
+// CheckRow implements sink.Checker.
+func (l *landing) CheckRow(key, value any, meta *sink.Meta) error {
+	if l.opts.check == nil {
+		return nil
+	}
+	if isNull(value) {
+		value = nil
+	}
+	if err := l.opts.check(key, value, meta); err != nil {
+		return &sink.RowError{Err: err}
+	}
+	return nil
+}
+
 // Open implements sink.Sink.
 func (l *landing) Open(ctx context.Context, env sink.Env) (sink.Writer, error) {
 	if !l.bound {

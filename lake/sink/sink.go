@@ -20,6 +20,14 @@ type Sink interface {
 	Open(ctx context.Context, env Env) (Writer, error)
 }
 
+// Checker is a Sink with a rule of its own about rows, beside what its columns can hold. The harness asks it, so that a test shows the
+// rejects that production has.
+type Checker interface {
+	Sink
+	// CheckRow returns a *RowError for a row that the sink's batches would reject by that rule. Arguments are those of Batch.Append.
+	CheckRow(key, value any, meta *Meta) error
+}
+
 // Env is what the process gives a sink.
 type Env struct {
 	ApplicationID string // of the topology

@@ -46,6 +46,7 @@ func LakeRows[V any](d *Driver, name string) []LakeRow[V] {
 // table is what a lake sink has landed. Like a real one it is the authority on how far its input has been read.
 type table struct {
 	name     string
+	sink     sink.Sink
 	rows     []row
 	batch    []row
 	progress map[task.TopicPartition]position
@@ -67,6 +68,11 @@ func (a *appender) Append(key, value any, meta *sink.Meta) error {
 	tp, offset := a.m.task.Current()
 	if offset < a.table.progress[tp].offset {
 		return nil
+	}
+	if c, ok := a.table.sink.(sink.Checker); ok {
+		if err := c.CheckRow(key, value, meta); err != nil {
+			return err
+		}
 	}
 	m := *meta
 	m.Headers = make([]sink.Header, len(meta.Headers))
@@ -91,7 +97,7 @@ func (d *Driver) makeTables() {
 				continue
 			}
 			if d.tables[n.Lake.Name] == nil {
-				d.tables[n.Lake.Name] = &table{name: n.Lake.Name, progress: map[task.TopicPartition]position{}}
+				d.tables[n.Lake.Name] = &table{name: n.Lake.Name, sink: n.Lake.Sink, progress: map[task.TopicPartition]position{}}
 			}
 			fed = append(fed, d.tables[n.Lake.Name])
 		}
