@@ -123,7 +123,7 @@ func (c *collector) copy(b []byte) []byte {
 	if b == nil {
 		return nil
 	}
-	if len(b) > cap(c.arena)-len(c.arena) {
+	if c.arena == nil || len(b) > cap(c.arena)-len(c.arena) { // a part of nil would be nil: an empty key is not a null one
 		if len(b) > arenaSize/4 {
 			return append(make([]byte, 0, len(b)), b...)
 		}

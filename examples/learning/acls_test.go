@@ -65,7 +65,7 @@ func TestProductsHaveTheRightsThatTheyNeed(t *testing.T) {
 func TestRightsOnABroker(t *testing.T) {
 	users := map[string]string{"learning-activity": "a", "learning-finance": "f", "learning-producer": "p"}
 	cluster := realkafka.StartSecure(t, users)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	root := must(NewProducer(cluster.Addrs()))(t)
 	defer root.Close()

@@ -33,7 +33,8 @@ func Cohort() (*topology.Plan, error) {
 		Process(newChangeReader, topology.Name("valid")).
 		GroupByKey(topology.Name("by-learner-and-course"), topology.KeySerde(serde.String), topology.ValueSerde(serde.JSON[Change]())).
 		Aggregate(func() Enrollment { return Enrollment{} }, newest, topology.Store(CohortStore), topology.ValueSerde(serde.JSON[Enrollment]()))
-	active := current.Filter(func(_ string, e Enrollment) bool { return !e.Deleted }, topology.Name("active"))
+	// The first change of a row has the aggregate's initial value as its old one, as in Kafka Streams: that is nobody's seat.
+	active := current.Filter(func(_ string, e Enrollment) bool { return e.LearnerID != "" && !e.Deleted }, topology.Name("active"))
 	active.ToStream().To(CurrentTopic, topology.KeySerde(serde.String), topology.ValueSerde(serde.JSON[Enrollment]()))
 	active.
 		GroupBy(func(_ string, e Enrollment) (string, string) { return e.CourseID, e.LearnerID }, topology.Name("by-course"), topology.KeySerde(serde.String), topology.ValueSerde(serde.String)).
