@@ -127,6 +127,20 @@ func TestProblemsOfNodes(t *testing.T) {
 		"a topic can't have 0 partitions": func(b *topology.Builder) { b.AddRepartitionTopic("r", topology.Partitions(0)) },
 		"not a topic":                     func(b *topology.Builder) { b.AddRepartitionTopic("r r") },
 		"option ChangelogTopic":           func(b *topology.Builder) { b.Table("t", serde.String, serde.String, topology.ChangelogTopic("c c")) },
+		"is read by source": func(b *topology.Builder) {
+			b.Stream("y", serde.String, serde.String).GroupByKey().Count(topology.Store("s"), topology.ChangelogTopic("x"))
+		},
+		"is written by sink": func(b *topology.Builder) {
+			b.Stream("y", serde.String, serde.String).GroupByKey().Count(topology.Store("s"), topology.ChangelogTopic("z")).ToStream().To("z")
+		},
+		"is the changelog of store a": func(b *topology.Builder) {
+			g := b.Stream("y", serde.String, serde.String).GroupByKey()
+			g.Count(topology.Store("a"), topology.ChangelogTopic("z"))
+			g.Count(topology.Store("b"), topology.ChangelogTopic("z"))
+		},
+		"but the store has none": func(b *topology.Builder) {
+			b.Stream("y", serde.String, serde.String).GroupByKey().Count(topology.Store("s"), topology.ChangelogTopic("z"), topology.NoLogging())
+		},
 		"no use for the option Change": func(b *topology.Builder) {
 			b.GlobalTable("t", serde.String, serde.String, topology.ChangelogTopic("c"))
 		},

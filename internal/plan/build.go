@@ -14,6 +14,7 @@ func (b *Builder) Build(applicationID string) (*Plan, error) {
 	}
 	b.placeLakes(applicationID)
 	b.checkCopartition()
+	b.checkChangelogs(applicationID)
 	if len(b.problems) > 0 {
 		return nil, &BuildError{ApplicationID: applicationID, Problems: b.problems}
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/tributary-io/tributary/processors"
@@ -138,4 +139,34 @@ func (b *Builder) AddGlobalStore(g GlobalStore) {
 		parents: []string{g.Source},
 		global:  true,
 	}, true)
+}
+
+// checkChangelogs finds changelog topics with names of the user's that something else uses, too: what is written there would be taken for rows.
+func (b *Builder) checkChangelogs(applicationID string) {
+	users := make(map[string]string)
+	for topic, source := range b.topics {
+		users[b.full(applicationID, topic)] = "read by source " + source
+	}
+	for _, d := range b.nodes {
+		if d.topic != "" {
+			users[b.full(applicationID, d.topic)] = "written by sink " + d.Name
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.stores)) {
+		s := b.stores[name]
+		if s.spec.ChangelogTopic == "" && (!s.spec.Logged || s.changelog != "") {
+			continue
+		}
+		topic := ChangelogTopicOf(applicationID, s.spec)
+		switch other := users[topic]; {
+		case !s.spec.Logged:
+			b.Problem(InvalidArgument, "store "+name, "a changelog topic, %s, is named, but the store has none", topic)
+		case s.changelog != "":
+			b.Problem(TopologyProblem, "store "+name, "a changelog topic, %s, is named, but the store is restored from %s, which fills it", topic, s.changelog)
+		case other != "":
+			b.Problem(TopologyProblem, "store "+name, "the changelog topic %s is %s, too: it must be the store's alone", topic, other)
+		default:
+			users[topic] = "the changelog of store " + name
+		}
+	}
 }
