@@ -30,7 +30,7 @@ BROKERED = $(subst $() ,$(comma),$(filter-out lake,$(subst $(comma), ,$(WORKLOAD
 LAKED = $(filter lake,$(subst $(comma), ,$(WORKLOAD)))
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
 demo: ## run the demonstration, with an embedded broker unless ARGS say otherwise
 	go run ./cmd/tributary demo $(ARGS)
@@ -101,3 +101,12 @@ FROM ?= 1
 .PHONY: simulate
 simulate: ## run SEEDS seeds of the engine's simulation, from FROM on
 	go test ./engine -run '^TestSimulation$$' -count=1 -timeout 24h -v -simulation.seeds=$(SEEDS) -simulation.from=$(FROM) | grep -vE '^ *(=== RUN|--- PASS)'
+
+# Of kill-loop: rows to land, and over about how many seconds they come.
+KILL_ROWS ?= 5000000
+KILL_SECONDS ?= 150
+
+.PHONY: kill-loop
+kill-loop: ## land KILL_ROWS rows from a real Kafka with three instances under kill -9, and have DuckDB count them
+	TRIBUTARY_REQUIRE_KAFKA=1 TRIBUTARY_REQUIRE_READERS=1 TRIBUTARY_KILL_ROWS=$(KILL_ROWS) TRIBUTARY_KILL_SECONDS=$(KILL_SECONDS) \
+		go test -count=1 -v -timeout 60m -run '^TestKillLoop$$' ./internal/land

@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"path/filepath"
@@ -22,22 +23,25 @@ type instanceArgs struct {
 	Brokers               []string
 	Registry, Lake, State string
 	Topics                []string
+	Group                 string      // empty: the default
+	Partitions            int32       // 0: 2
+	Batch                 BatchLimits // zero: small ones
 }
 
 func runInstance(ctx context.Context, args instanceArgs) error {
 	var streams []Stream
 	for _, topic := range args.Topics {
-		stream, err := Of(schemas.Stream{Topic: topic, Schema: small, Partitions: 2})
+		stream, err := Of(schemas.Stream{Topic: topic, Schema: small, Partitions: cmp.Or(args.Partitions, 2)})
 		if err != nil {
 			return err
 		}
 		streams = append(streams, stream)
 	}
-	cfg := Config{Brokers: args.Brokers, Registry: args.Registry, Lake: args.Lake, State: args.State, Streams: streams, Log: slog.Default()}
+	cfg := Config{Brokers: args.Brokers, Registry: args.Registry, Lake: args.Lake, Group: args.Group, State: args.State, Streams: streams, Log: slog.Default()}
 	if len(streams) == 1 { // that one is killed: its tasks have to move soon
 		cfg.Engine = []engine.Option{engine.SessionTimeout(1200 * time.Millisecond), engine.RebalanceTimeout(2 * time.Second)}
 	}
-	cfg.Batch = BatchLimits{Every: 150 * time.Millisecond, Rows: 300}
+	cfg.Batch = cmp.Or(args.Batch, BatchLimits{Every: 150 * time.Millisecond, Rows: 300})
 	if err := cfg.Environment(func(string) string { return "" }); err != nil {
 		return err
 	}
@@ -51,8 +55,14 @@ func runInstance(ctx context.Context, args instanceArgs) error {
 
 func (w *world) child(t *testing.T, name string, topics ...string) *child.Process {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), name)
-	p, err := child.Start(instanceRole, instanceArgs{w.cfg.Brokers, w.cfg.Registry, w.cfg.Lake, dir, topics}, dir+".log")
+	return w.childWith(t, name, instanceArgs{Brokers: w.cfg.Brokers, Registry: w.cfg.Registry, Lake: w.cfg.Lake, Topics: topics})
+}
+
+// childWith starts an instance, with a folder of its own for its state.
+func (w *world) childWith(t *testing.T, name string, args instanceArgs) *child.Process {
+	t.Helper()
+	args.State = filepath.Join(t.TempDir(), name)
+	p, err := child.Start(instanceRole, args, args.State+".log")
 	if err != nil {
 		t.Fatal(err)
 	}
