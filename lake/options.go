@@ -6,6 +6,8 @@ import (
 
 	"github.com/tributary-io/tributary/lake/columns"
 	"github.com/tributary-io/tributary/lake/columns/avrorows"
+	"github.com/tributary-io/tributary/lake/columns/protorows"
+	"github.com/tributary-io/tributary/lake/columns/wire"
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/parquetfile"
 	"github.com/tributary-io/tributary/lake/rows"
@@ -66,6 +68,30 @@ func SourceColumns() Option { return func(o *options) { o.Source = true } }
 func AvroValue(schema string, source SchemaSource, references ...string) Option {
 	return func(o *options) {
 		o.AvroValue, o.AvroSource = &avrorows.Text{Schema: schema, References: references}, source
+	}
+}
+
+// JSONValue says that values, which must be []byte, hold JSON documents, with or without a schema id in Confluent's wire format in front. The
+// columns, their comments and tags are declared by an Avro schema, as for AvroValue; see package columns/jsonrows for what becomes what.
+func JSONValue(schema string, references ...string) Option {
+	return func(o *options) {
+		o.AvroValue, o.Format = &avrorows.Text{Schema: schema, References: references}, rows.JSON
+	}
+}
+
+// ProtobufSchema is a Protobuf schema as a registry holds it: the text of a .proto file, and of those that it imports by name.
+type ProtobufSchema = protorows.Text
+
+// SchemaKey names a schema in a registry, by its id or its GUID.
+type SchemaKey = wire.Key
+
+// ProtobufValue says that values, which must be []byte, hold Protobuf messages in Confluent's wire format: a schema id, which source is asked
+// for, and message indexes in front of the message, or both in the header __value_schema_id. The columns, their comments and tags are declared by
+// an Avro schema, as for AvroValue; see package columns/protorows for what becomes what. source wraps ErrUnknownSchema where there is no such
+// schema; after any other error the record is tried again.
+func ProtobufValue(schema string, source func(SchemaKey) (ProtobufSchema, error), references ...string) Option {
+	return func(o *options) {
+		o.AvroValue, o.Format, o.Protobuf = &avrorows.Text{Schema: schema, References: references}, rows.Protobuf, source
 	}
 }
 

@@ -25,9 +25,44 @@ type Registry struct {
 	flight singleflight.Group
 
 	mu      sync.RWMutex
-	byID    map[int]string
-	unknown map[int]unknownID
+	known   map[schemaKey]Schema
+	unknown map[schemaKey]unknownID
 	ids     map[subjectSchema]int
+}
+
+// Schema is a schema as a registry holds it.
+type Schema struct {
+	Type       string // SchemaAvro and its like
+	Text       string
+	References []SchemaReference // those that it refers to, and theirs, each behind what it refers to itself
+}
+
+// The types of schemas.
+const (
+	SchemaAvro     = "AVRO"
+	SchemaJSON     = "JSON"
+	SchemaProtobuf = "PROTOBUF"
+)
+
+// SchemaReference is a schema that another refers to.
+type SchemaReference struct {
+	Name    string // by which it is referred to: an Avro type's full name, or the name of an imported file
+	Subject string // under which it is registered
+	Text    string
+}
+
+// schemaKey is an id, or a GUID.
+type schemaKey struct {
+	id     int
+	guid   [16]byte
+	byGUID bool
+}
+
+func (k schemaKey) String() string {
+	if k.byGUID {
+		return fmt.Sprintf("schema %x-%x-%x-%x-%x", k.guid[:4], k.guid[4:6], k.guid[6:8], k.guid[8:10], k.guid[10:])
+	}
+	return fmt.Sprint("schema ", k.id)
 }
 
 // subjectSchema is a schema's text under a subject.
@@ -49,7 +84,7 @@ const (
 
 // schemaStore is what a Registry caches: a server, or memory.
 type schemaStore interface {
-	byID(ctx context.Context, id int) (schema string, err error)
+	get(ctx context.Context, key schemaKey) (Schema, error)
 	register(ctx context.Context, subject, schema string) (id int, err error)
 	lookup(ctx context.Context, subject, schema string) (id int, err error)
 	compatible(ctx context.Context, subject, schema string) error
@@ -61,7 +96,7 @@ func newRegistry(store schemaStore, where string, cfg registryConfig) *Registry 
 	base, cancel := context.WithCancel(context.Background())
 	return &Registry{
 		store: store, where: where, timeout: cfg.timeout, now: cfg.now, base: base, cancel: cancel,
-		byID: make(map[int]string), unknown: make(map[int]unknownID), ids: make(map[subjectSchema]int),
+		known: make(map[schemaKey]Schema), unknown: make(map[schemaKey]unknownID), ids: make(map[subjectSchema]int),
 	}
 }
 
@@ -81,55 +116,83 @@ func (r *Registry) Ping(ctx context.Context) error {
 	return r.wrap("ask for its subjects", r.store.ping(ctx))
 }
 
-// WriterSchema returns the text of the Avro schema with the id.
+// WriterSchema returns the text of the Avro schema with the id. One of another type, or with references, is an *UnsupportedSchemaError.
 func (r *Registry) WriterSchema(ctx context.Context, id int) (string, error) {
-	if s, err, ok := r.cached(id); ok {
+	s, err := r.SchemaByID(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	var unsupported string
+	switch {
+	case s.Type != SchemaAvro:
+		unsupported = "a schema of type " + s.Type
+	case len(s.References) > 0:
+		unsupported = "a schema with a reference to " + s.References[len(s.References)-1].Subject
+	default:
+		return s.Text, nil
+	}
+	return "", r.wrap(fmt.Sprintf("get schema %d", id), &UnsupportedSchemaError{What: unsupported})
+}
+
+// SchemaByID returns the schema with the id, whatever its type, with what it refers to.
+func (r *Registry) SchemaByID(ctx context.Context, id int) (Schema, error) {
+	return r.schema(ctx, schemaKey{id: id})
+}
+
+// SchemaByGUID returns the schema with the GUID, which newer serializers put into headers. Registries that know no GUIDs answer that there is no
+// such schema.
+func (r *Registry) SchemaByGUID(ctx context.Context, guid [16]byte) (Schema, error) {
+	return r.schema(ctx, schemaKey{guid: guid, byGUID: true})
+}
+
+func (r *Registry) schema(ctx context.Context, key schemaKey) (Schema, error) {
+	if s, err, ok := r.cached(key); ok {
 		return s, err
 	}
 	// The request belongs to all that wait for it, so it doesn't end with the context of the first of them.
-	got := r.flight.DoChan(fmt.Sprint("id ", id), func() (any, error) { return r.fetch(id) })
+	got := r.flight.DoChan(key.String(), func() (any, error) { return r.fetch(key) })
 	select {
 	case res := <-got:
-		s, _ := res.Val.(string)
+		s, _ := res.Val.(Schema)
 		return s, res.Err
 	case <-ctx.Done():
-		return "", r.wrap(fmt.Sprintf("get schema %d", id), ctx.Err())
+		return Schema{}, r.wrap("get "+key.String(), ctx.Err())
 	}
 }
 
-func (r *Registry) cached(id int) (schema string, err error, ok bool) {
+func (r *Registry) cached(key schemaKey) (schema Schema, err error, ok bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if s, ok := r.byID[id]; ok {
+	if s, ok := r.known[key]; ok {
 		return s, nil, true
 	}
-	if u, ok := r.unknown[id]; ok && r.now().Before(u.until) {
-		return "", u.err, true
+	if u, ok := r.unknown[key]; ok && r.now().Before(u.until) {
+		return Schema{}, u.err, true
 	}
-	return "", nil, false
+	return Schema{}, nil, false
 }
 
-func (r *Registry) fetch(id int) (string, error) {
-	if s, err, ok := r.cached(id); ok { // another flight has just ended
+func (r *Registry) fetch(key schemaKey) (Schema, error) {
+	if s, err, ok := r.cached(key); ok { // another flight has just ended
 		return s, err
 	}
 	ctx, cancel := context.WithTimeout(r.base, r.timeout)
 	defer cancel()
-	s, err := r.store.byID(ctx, id)
+	s, err := r.store.get(ctx, key)
 	if err != nil {
-		err = r.wrap(fmt.Sprintf("get schema %d", id), err)
+		err = r.wrap("get "+key.String(), err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case err == nil:
-		r.byID[id] = s
-		delete(r.unknown, id)
+		r.known[key] = s
+		delete(r.unknown, key)
 	case !Retriable(err):
 		if len(r.unknown) >= maxUnknown {
 			clear(r.unknown)
 		}
-		r.unknown[id] = unknownID{until: r.now().Add(unknownFor), err: err}
+		r.unknown[key] = unknownID{until: r.now().Add(unknownFor), err: err}
 	}
 	return s, err
 }
@@ -163,10 +226,10 @@ func (r *Registry) idOf(ctx context.Context, what, subject, schema string,
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ids[key] = id
-	if _, ok := r.byID[id]; !ok {
-		r.byID[id] = schema
+	if _, ok := r.known[schemaKey{id: id}]; !ok {
+		r.known[schemaKey{id: id}] = Schema{Type: SchemaAvro, Text: schema}
 	}
-	delete(r.unknown, id)
+	delete(r.unknown, schemaKey{id: id})
 	return id, nil
 }
 

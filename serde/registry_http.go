@@ -104,18 +104,45 @@ type httpStore struct {
 	transport *http.Transport
 }
 
-func (s *httpStore) byID(ctx context.Context, id int) (string, error) {
-	got, err := s.client.SchemaByID(ctx, id)
+func (s *httpStore) get(ctx context.Context, key schemaKey) (out Schema, err error) {
+	var got sr.Schema
+	if key.byGUID {
+		var answer sr.SubjectSchema
+		answer, err = s.client.SchemaByGUID(ctx, strings.TrimPrefix(key.String(), "schema "))
+		got = answer.Schema
+	} else {
+		got, err = s.client.SchemaByID(ctx, key.id)
+	}
 	if err != nil {
-		return "", err
+		return out, err
 	}
-	if got.Type != sr.TypeAvro {
-		return "", &UnsupportedSchemaError{What: "a schema of type " + got.Type.String()}
+	out.Type, out.Text = got.Type.String(), got.Schema
+	return out, s.references(ctx, &out, got.References, map[string]bool{})
+}
+
+// maxReferences bounds what one schema may refer to, over all levels.
+const maxReferences = 500
+
+// references adds what a schema refers to, those that others need first.
+func (s *httpStore) references(ctx context.Context, out *Schema, refs []sr.SchemaReference, seen map[string]bool) error {
+	for _, ref := range refs {
+		at := fmt.Sprintf("%s version %d as %s", ref.Subject, ref.Version, ref.Name)
+		if seen[at] {
+			continue
+		}
+		if seen[at] = true; len(seen) > maxReferences {
+			return &UnsupportedSchemaError{What: fmt.Sprintf("a schema that refers to more than %d others", maxReferences)}
+		}
+		got, err := s.client.SchemaByVersion(ctx, ref.Subject, ref.Version)
+		if err != nil {
+			return fmt.Errorf("its reference to %s: %w", at, err)
+		}
+		if err := s.references(ctx, out, got.References, seen); err != nil {
+			return err
+		}
+		out.References = append(out.References, SchemaReference{Name: ref.Name, Subject: ref.Subject, Text: got.Schema.Schema})
 	}
-	if len(got.References) > 0 {
-		return "", &UnsupportedSchemaError{What: "a schema with a reference to " + got.References[0].Subject}
-	}
-	return got.Schema, nil
+	return nil
 }
 
 func (s *httpStore) register(ctx context.Context, subject, schema string) (int, error) {

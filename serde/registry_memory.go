@@ -22,13 +22,13 @@ type memoryStore struct {
 
 var errUnknownSchema = errors.New("unknown schema")
 
-func (s *memoryStore) byID(_ context.Context, id int) (string, error) {
+func (s *memoryStore) get(_ context.Context, key schemaKey) (Schema, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if id < 1 || id > len(s.schemas) {
-		return "", errUnknownSchema
+	if key.byGUID || key.id < 1 || key.id > len(s.schemas) {
+		return Schema{}, errUnknownSchema
 	}
-	return s.schemas[id-1], nil
+	return Schema{Type: SchemaAvro, Text: s.schemas[key.id-1]}, nil
 }
 
 func (s *memoryStore) register(_ context.Context, subject, schema string) (int, error) {

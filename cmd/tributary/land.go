@@ -24,6 +24,7 @@ import (
 // landFlags say what is landed and where; what they leave open, the environment and then the defaults say.
 type landFlags struct {
 	config, declarations, schema, table string
+	format                              string
 	partitions                          int32
 	over                                land.Config
 	security                            kafkaflags.Flags
@@ -33,6 +34,7 @@ func (f *landFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.config, "config", "", "file that declares the streams, such as streams.yaml")
 	flags.StringVar(&f.declarations, "declarations", "", "folder of declarations, <topic>.yaml and <topic>.avsc each")
 	flags.StringVar(&f.schema, "schema", "", "with a topic as argument: file with its Avro schema; without it the registry's newest")
+	flags.StringVar(&f.format, "format", "", "with a topic as argument: avro (the default), json or protobuf; --schema declares the columns of all")
 	flags.StringVar(&f.table, "table", "", "with a topic as argument: its table below the lake (default raw/<source>__<entity>)")
 	flags.Int32Var(&f.partitions, "partitions", land.DefaultPartitions, "with a topic as argument: partitions, if it has to be made")
 	flags.StringSliceVar(&f.over.Brokers, "brokers", nil, "brokers of the cluster, host:port (ODS_SINK_BROKERS)")
@@ -59,6 +61,12 @@ func (f *landFlags) resolve(ctx context.Context, args []string) (cfg land.Config
 	}
 	if f.over.Observe > 0 {
 		cfg.Observe = f.over.Observe
+	}
+	if f.over.Notice > 0 {
+		cfg.Notice = f.over.Notice
+	}
+	if f.over.NoticeURL != "" {
+		cfg.NoticeURL = f.over.NoticeURL
 	}
 	cfg.Log = slog.Default()
 	if err := cfg.Environment(os.Getenv); err != nil {
@@ -112,7 +120,11 @@ func (f *landFlags) oneTopic(ctx context.Context, cfg *land.Config, topic string
 		}
 		d.Schema = text
 	}
-	return land.WithTable(d, f.table)
+	s, err := land.WithTable(d, f.table)
+	if f.format != "" {
+		s.Format = land.Format(f.format)
+	}
+	return s, err
 }
 
 func newLand() *cobra.Command {
@@ -120,7 +132,7 @@ func newLand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "land [TOPIC]",
 		Short: "Land topics in Delta tables, each record once",
-		Long: "Lands topics of Avro records, each in a Delta table raw/<source>__<entity> of its own, until it is interrupted. Topics and\n" +
+		Long: "Lands topics of Avro, JSON or Protobuf records, each in a Delta table raw/<source>__<entity> of its own, until it is interrupted. Topics and\n" +
 			"subjects are made if they are missing. Records that don't fit go to the topic's dead letters. Start more instances with the\n" +
 			"same group to share the work. Batches land by seconds, rows or bytes: ODS_SINK_BATCH_SECONDS (30), ODS_SINK_BATCH_ROWS (50000),\n" +
 			"ODS_SINK_BATCH_BYTES (32 MB). See docs/operations/land.md.",
@@ -139,6 +151,8 @@ func newLand() *cobra.Command {
 	cmd.Flags().StringVar(&f.over.State, "state", "", "folder for the instance's identity; instances on one machine need one each (ODS_SINK_STATE)")
 	cmd.Flags().StringVar(&f.over.HTTP, "http", "", "address to serve /metrics, /healthz, /readyz, /streams and /catalogue on (ODS_SINK_HTTP)")
 	cmd.Flags().DurationVar(&f.over.Observe, "observe", 0, "observe all streams at this pace, such as 1m (ODS_SINK_OBSERVE_SECONDS)")
+	cmd.Flags().DurationVar(&f.over.Notice, "notice", 0, "with --observe: least time between two notices of new rows, default 1h (ODS_SINK_NOTICE_SECONDS)")
+	cmd.Flags().StringVar(&f.over.NoticeURL, "notice-url", "", "with --observe: send notices of new rows there, as JSON (ODS_SINK_NOTICE_URL)")
 	cmd.AddCommand(newLandStatus(), newLandProve())
 	return cmd
 }

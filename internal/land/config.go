@@ -26,6 +26,12 @@ type Config struct {
 	Batch    BatchLimits
 	HTTP     string        // address for metrics, health and the observer's answers; empty: none
 	Observe  time.Duration // between two looks of the observer; 0: none
+	// Notice is the least time between two notices that the observer gives to those who build on the tables; NoticeURL, if it is set, is sent
+	// each as JSON.
+	Notice    time.Duration
+	NoticeURL string
+	// Patience bounds how long a record waits for a registry that gives no answer; then Run ends with an error, with nothing lost.
+	Patience time.Duration
 	Log      *slog.Logger
 	Clock    func() time.Time // nil: time.Now
 	Engine   []engine.Option  // further options of the engine, such as its session timeout
@@ -48,6 +54,9 @@ const (
 	DefaultBytes  = 32 << 20
 	DefaultBudget = 96 << 20
 
+	DefaultNotice   = time.Hour
+	DefaultPatience = 10 * time.Minute
+
 	inputBuffer = 32 << 20 // bytes of fetched records that wait
 )
 
@@ -64,6 +73,9 @@ const (
 //	ODS_SINK_BATCH_BYTES       default 33554432
 //	ODS_SINK_MEMORY_BYTES      of all open batches, default 100663296
 //	ODS_SINK_OBSERVE_SECONDS   default 0: no observer
+//	ODS_SINK_NOTICE_SECONDS    default 3600; the observer gives notices
+//	ODS_SINK_NOTICE_URL        default none
+//	ODS_SINK_REGISTRY_PATIENCE_SECONDS   default 600
 //
 // and what is unset there, too, from the defaults. The error names all variables that make no sense.
 func (c *Config) Environment(get func(string) string) error {
@@ -99,6 +111,9 @@ func (c *Config) Environment(get func(string) string) error {
 	number("ODS_SINK_BATCH_ROWS", c.Batch.Rows == 0, DefaultRows, func(n float64) { c.Batch.Rows = int(n) })
 	number("ODS_SINK_BATCH_BYTES", c.Batch.Bytes == 0, DefaultBytes, func(n float64) { c.Batch.Bytes = int64(n) })
 	number("ODS_SINK_MEMORY_BYTES", c.Batch.Budget == 0, DefaultBudget, func(n float64) { c.Batch.Budget = int64(n) })
+	c.NoticeURL = cmp.Or(c.NoticeURL, get("ODS_SINK_NOTICE_URL"))
+	number("ODS_SINK_NOTICE_SECONDS", c.Notice == 0, DefaultNotice.Seconds(), seconds(&c.Notice))
+	number("ODS_SINK_REGISTRY_PATIENCE_SECONDS", c.Patience == 0, DefaultPatience.Seconds(), seconds(&c.Patience))
 	number("ODS_SINK_OBSERVE_SECONDS", c.Observe == 0, 0, seconds(&c.Observe))
 	return errors.Join(errs...)
 }
@@ -118,6 +133,12 @@ func (c *Config) check() error {
 	missing(len(c.Streams) == 0, "the streams are", "a topic, or a configuration with streams")
 	if c.Batch.Every <= 0 || c.Batch.Rows <= 0 || c.Batch.Bytes <= 0 || c.Batch.Budget <= 0 {
 		errs = append(errs, fmt.Errorf("the limits of a batch must be above zero: %+v", c.Batch))
+	}
+	if c.Notice < 0 || c.Patience < 0 {
+		errs = append(errs, fmt.Errorf("the pace of notices is %v, the patience with the registry %v: both must be above zero", c.Notice, c.Patience))
+	}
+	if c.NoticeURL != "" && c.Observe == 0 {
+		errs = append(errs, errors.New("notices are given by the observer: give it a pace, too (--observe, observe_seconds, ODS_SINK_OBSERVE_SECONDS)"))
 	}
 	if c.Observe < 0 {
 		errs = append(errs, fmt.Errorf("the observer's pace is %v", c.Observe))

@@ -110,7 +110,7 @@ func (l *looker) look(ctx context.Context) ([]StreamStatus, error) {
 	for i, topic := range names {
 		st := StreamStatus{ObservedAt: now, Topic: topic, Table: l.cfg.TablePlace(&l.cfg.Streams[i]), TableVersion: at[i], Subject: serde.Subject(topic, false)}
 		perrs := st.fill(starts[topic], ends[topic], progress[i])
-		_, version, verr := l.admin.latest(ctx, st.Subject)
+		version, verr := l.admin.version(ctx, st.Subject)
 		st.SchemaVersion = version
 		if err := errors.Join(errs[i], perrs, verr); err != nil {
 			st.Error = err.Error()

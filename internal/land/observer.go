@@ -3,6 +3,7 @@ package land
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -31,8 +32,9 @@ type Observer struct {
 	last   []StreamStatus
 	failed int64 // looks, and writes, that failed
 
-	table sink.Writer // nil until the first look
-	next  int64       // the table's count of looks
+	table   sink.Writer // nil until the first look
+	next    int64       // the table's count of looks
+	notices *notifier
 }
 
 // observation is a row of the observer's table.
@@ -52,7 +54,7 @@ type observation struct {
 }
 
 func newObserver(cfg *Config, client *kgo.Client, a *admin) *Observer {
-	o := &Observer{looker: *newLooker(cfg, client, a), metrics: prometheus.NewRegistry()}
+	o := &Observer{looker: *newLooker(cfg, client, a), metrics: prometheus.NewRegistry(), notices: newNotifier(cfg)}
 	o.metrics.MustRegister(&statusCollector{o})
 	return o
 }
@@ -66,6 +68,9 @@ func (o *Observer) run(ctx context.Context) {
 			if err := o.table.Close(); err != nil {
 				o.cfg.Log.Warn("the observer's table was not closed in order", "error", err)
 			}
+		}
+		if err := o.notices.close(); err != nil {
+			o.cfg.Log.Warn("the table of notices was not closed in order", "error", err)
 		}
 	}()
 	for {
@@ -96,7 +101,7 @@ func (o *Observer) once(ctx context.Context) error {
 			o.cfg.Log.Warn("a stream could not be seen whole", "topic", all[i].Topic, "error", all[i].Error)
 		}
 	}
-	return o.write(ctx, all)
+	return errors.Join(o.write(ctx, all), o.notices.tell(ctx, all))
 }
 
 // Last is the last picture; empty before the first look has ended.
@@ -214,16 +219,23 @@ func (c *statusCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descFailed, prometheus.CounterValue, float64(c.o.failed))
 }
 
-// Handler serves what the engine serves (/healthz, /readyz, /metrics), and with an observer also its metrics on /metrics, the last
-// picture as JSON on /streams, and the catalogue's entries on /catalogue.
+// Handler serves what the engine serves (/healthz, /readyz, /metrics), where /readyz also says whether records wait for the schema registry. With
+// an observer /metrics has its metrics, too, /streams the last picture as JSON, and /catalogue the catalogue's entries.
 func (s *Sink) Handler() http.Handler {
 	mux := http.NewServeMux()
-	inner := s.engine.Handler()
+	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.current.Load().Handler().ServeHTTP(w, r) })
 	mux.Handle("/", inner)
-	if s.observer == nil {
-		return mux
+	mux.Handle("GET /readyz", s.outage.readiness(inner))
+	mux.Handle("GET /healthz", s.outage.health(inner))
+	own := prometheus.NewRegistry()
+	own.MustRegister(s.outage.gauge())
+	gather := prometheus.Gatherers{own}
+	if s.observer != nil {
+		gather = append(gather, s.observer.metrics)
+		mux.HandleFunc("GET /streams", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.observer.Last()) })
+		mux.HandleFunc("GET /catalogue", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.cfg.Catalogue(s.observer.Last())) })
 	}
-	observed := promhttp.HandlerFor(s.observer.metrics, promhttp.HandlerOpts{DisableCompression: true})
+	observed := promhttp.HandlerFor(gather, promhttp.HandlerOpts{DisableCompression: true})
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
 		// Both answers are written one behind the other, which the plain text format allows.
 		r = r.Clone(r.Context())
@@ -232,8 +244,6 @@ func (s *Sink) Handler() http.Handler {
 		inner.ServeHTTP(w, r)
 		observed.ServeHTTP(w, r)
 	})
-	mux.HandleFunc("GET /streams", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.observer.Last()) })
-	mux.HandleFunc("GET /catalogue", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.cfg.Catalogue(s.observer.Last())) })
 	return mux
 }
 

@@ -48,6 +48,9 @@ type coordinates struct {
 // Prove sends generated rows of a stream's declared schema through a topic, the registry, an engine and a table, all made for this
 // alone, and compares what the table has with what was generated. The stream's own topic, subject and table are not touched.
 func Prove(ctx context.Context, cfg Config, stream Stream, pc ProofConfig) (_ *Proof, err error) {
+	if stream.Format != Avro {
+		return nil, fmt.Errorf("stream %s: generated rows are Avro, and the stream's are %s", stream.Topic, stream.Format)
+	}
 	g, err := newGenerator(stream.Schema, pc.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", stream.Topic, err)

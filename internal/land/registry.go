@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"strings"
 	"time"
@@ -52,9 +51,33 @@ func (a *admin) latest(ctx context.Context, subject string) (schema string, vers
 		return "", 0, fmt.Errorf("get the newest schema of subject %s: %w", subject, err)
 	}
 	if got.Type != sr.TypeAvro {
-		return "", 0, fmt.Errorf("subject %s holds a schema of type %v: only Avro can be landed", subject, got.Type)
+		return "", 0, fmt.Errorf("subject %s holds a schema of type %v: declare its columns by an Avro schema (--schema, or in the configuration), and say its format", subject, got.Type)
+	}
+	if len(got.References) > 0 {
+		return "", 0, fmt.Errorf("the newest schema of subject %s refers to others: declare the stream by one that is whole (--schema, or in the configuration)", subject)
 	}
 	return got.Schema.Schema, got.Version, nil
+}
+
+// version is the newest version of a subject, whatever its schema is; 0 if there is none.
+func (a *admin) version(ctx context.Context, subject string) (int, error) {
+	got, err := a.client.SchemaByVersion(ctx, subject, -1)
+	if isNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("get the newest schema of subject %s: %w", subject, err)
+	}
+	return got.Version, nil
+}
+
+// keepLevel gives a subject its compatibility level, where it is there: the schemas are its producers'.
+func (a *admin) keepLevel(ctx context.Context, subject string, level sr.CompatibilityLevel) error {
+	version, err := a.version(ctx, subject)
+	if err != nil || version == 0 {
+		return err
+	}
+	return a.setLevel(ctx, subject, level)
 }
 
 // register makes sure that the subject has the schema and the level, and returns the schema's version. A subject that is there gets the
@@ -108,34 +131,100 @@ func (a *admin) remove(ctx context.Context, subject string) error {
 	return nil
 }
 
-// Pauses between two questions to a registry that doesn't answer.
+// Pauses between two questions to a registry that doesn't answer, and how long a record waits for it within the engine.
 const (
 	firstPause   = 100 * time.Millisecond
 	longestPause = 5 * time.Second
+	grace        = 2 * time.Second
 )
 
-// writerSchemas finds the schemas that records were written with. While the registry can't be reached it asks again until ctx ends: that
-// says nothing about the record, and nothing can be landed without an answer. An id that the registry doesn't know makes a bad record.
-func writerSchemas(ctx context.Context, registry *serde.Registry, log *slog.Logger) lake.SchemaSource {
-	return lake.SchemaSourceFunc(func(id int) (lake.WriterSchema, error) {
-		for pause := firstPause; ; pause = min(2*pause, longestPause) {
-			text, err := registry.WriterSchema(ctx, id)
-			switch {
-			case err == nil:
-				return lake.WriterSchema{Schema: text}, nil
-			case ctx.Err() != nil:
-				return lake.WriterSchema{}, ctx.Err()
-			case !serde.Retriable(err):
-				return lake.WriterSchema{}, fmt.Errorf("%w: %w", lake.ErrUnknownSchema, err)
-			}
-			log.Warn("the schema registry gives no answer; asking again, and landing nothing meanwhile", "schema", id, "error", err, "pause", pause)
-			select {
-			case <-ctx.Done():
-				return lake.WriterSchema{}, ctx.Err()
-			case <-time.After(pause):
-			}
+// awayError says that the registry gives no answer about a schema. It ends the engine, so that nothing is held up by a record that waits: Run
+// waits in its place, and starts the engine again.
+type awayError struct {
+	key lake.SchemaKey
+	err error
+}
+
+func (e *awayError) Error() string {
+	return fmt.Sprintf("the schema registry gives no answer about schema %s: %v", e.key, e.err)
+}
+
+func (e *awayError) Unwrap() error { return e.err }
+
+// writers finds the schemas that records were written with, for all formats. Where the registry can't be reached the error is an *awayError: that says
+// nothing about the record, and nothing can be landed without an answer. An id that the registry doesn't know makes a bad record.
+type writers struct {
+	ctx      context.Context
+	registry *serde.Registry
+}
+
+// SchemaByID implements lake.SchemaSource.
+func (w *writers) SchemaByID(id int) (lake.WriterSchema, error) {
+	return avroText(w.get(lake.SchemaKey{ID: uint32(id)}))
+}
+
+// SchemaByGUID finds the schemas that serializers name in headers.
+func (w *writers) SchemaByGUID(guid [16]byte) (lake.WriterSchema, error) {
+	return avroText(w.get(lake.SchemaKey{GUID: guid, ByGUID: true}))
+}
+
+func avroText(s serde.Schema, err error) (lake.WriterSchema, error) {
+	if err != nil {
+		return lake.WriterSchema{}, err
+	}
+	if s.Type != serde.SchemaAvro {
+		return lake.WriterSchema{}, fmt.Errorf("%w of type Avro: it is of type %s", lake.ErrUnknownSchema, s.Type)
+	}
+	out := lake.WriterSchema{Schema: s.Text}
+	for _, ref := range s.References {
+		out.References = append(out.References, ref.Text)
+	}
+	return out, nil
+}
+
+// protobuf finds the schemas of Protobuf messages.
+func (w *writers) protobuf(key lake.SchemaKey) (lake.ProtobufSchema, error) {
+	s, err := w.get(key)
+	if err != nil {
+		return lake.ProtobufSchema{}, err
+	}
+	if s.Type != serde.SchemaProtobuf {
+		return lake.ProtobufSchema{}, fmt.Errorf("%w of type Protobuf: it is of type %s", lake.ErrUnknownSchema, s.Type)
+	}
+	out := lake.ProtobufSchema{Schema: s.Text, Imports: map[string]string{}}
+	for _, ref := range s.References {
+		out.Imports[ref.Name] = ref.Text
+	}
+	return out, nil
+}
+
+func (w *writers) get(key lake.SchemaKey) (serde.Schema, error) { return w.ask(w.ctx, key, grace) }
+
+// ask asks again and again until there is an answer or the limit is over.
+func (w *writers) ask(ctx context.Context, key lake.SchemaKey, limit time.Duration) (s serde.Schema, err error) {
+	began := time.Now()
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		if key.ByGUID {
+			s, err = w.registry.SchemaByGUID(ctx, key.GUID)
+		} else {
+			s, err = w.registry.SchemaByID(ctx, int(key.ID))
 		}
-	})
+		switch {
+		case err == nil:
+			return s, nil
+		case ctx.Err() != nil:
+			return s, ctx.Err()
+		case !serde.Retriable(err):
+			return s, fmt.Errorf("%w: %w", lake.ErrUnknownSchema, err)
+		case time.Since(began) >= limit:
+			return s, &awayError{key, err}
+		}
+		select {
+		case <-ctx.Done():
+			return s, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
 }
 
 // NewestSchema is the newest schema that a registry has for a topic's values.

@@ -3,7 +3,6 @@ package land
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -37,7 +36,7 @@ func TestRegistryIsAskedAgain(t *testing.T) {
 	}
 	defer reg.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	source := writerSchemas(ctx, reg, slog.New(slog.DiscardHandler))
+	source := &writers{ctx: ctx, registry: reg}
 	if got, err := source.SchemaByID(1); err != nil || got.Schema != `"string"` {
 		t.Errorf("after errors: %v, %v", got, err)
 	}

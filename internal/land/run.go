@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -24,8 +25,11 @@ type Sink struct {
 	client   *kgo.Client
 	registry *serde.Registry
 	admin    *admin
-	engine   *engine.Engine
+	writers  *writers
+	versions []int // of the streams' schemas in the registry
+	current  atomic.Pointer[engine.Engine]
 	observer *Observer // nil: none
+	outage   *outage
 
 	// Schemas are asked for until patience ends: with Run, or with Close.
 	patience context.Context
@@ -72,6 +76,7 @@ func Open(ctx context.Context, cfg Config) (_ *Sink, err error) {
 		return nil, err
 	}
 	s := &Sink{cfg: cfg}
+	s.outage = &outage{now: s.cfg.now}
 	s.patience, s.giveUp = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -84,24 +89,40 @@ func Open(ctx context.Context, cfg Config) (_ *Sink, err error) {
 	if err := prepareTopics(ctx, kadm.NewClient(s.client), cfg.Streams, cfg.Log); err != nil {
 		return nil, err
 	}
-	versions := make([]int, len(cfg.Streams))
+	s.versions = make([]int, len(cfg.Streams))
 	for i, stream := range cfg.Streams {
-		if versions[i], err = s.admin.register(ctx, serde.Subject(stream.Topic, false), stream.Schema, stream.Compatibility); err != nil {
+		subject := serde.Subject(stream.Topic, false)
+		if stream.Format == Avro {
+			s.versions[i], err = s.admin.register(ctx, subject, stream.Schema, stream.Compatibility)
+		} else {
+			err = s.admin.keepLevel(ctx, subject, stream.Compatibility)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	plan, err := cfg.plan(writerSchemas(s.patience, s.registry, cfg.Log), versions)
-	if err != nil {
-		return nil, err
-	}
-	s.engine, err = engine.New(plan, s.engineOptions()...)
-	if err != nil {
+	s.writers = &writers{s.patience, s.registry}
+	if err := s.newEngine(); err != nil {
 		return nil, err
 	}
 	if cfg.Observe > 0 {
 		s.observer = newObserver(&s.cfg, s.client, s.admin)
 	}
 	return s, nil
+}
+
+// newEngine makes the engine that runs next.
+func (s *Sink) newEngine() error {
+	plan, err := s.cfg.plan(s.writers, s.versions)
+	if err != nil {
+		return err
+	}
+	e, err := engine.New(plan, s.engineOptions()...)
+	if err != nil {
+		return err
+	}
+	s.current.Store(e)
+	return nil
 }
 
 func (s *Sink) engineOptions() []engine.Option {
@@ -124,7 +145,7 @@ func (s *Sink) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error {
 		defer stop()
-		return s.engine.Run(ctx)
+		return s.runEngines(ctx)
 	})
 	if s.observer != nil {
 		g.Go(func() error { s.observer.run(ctx); return nil })
@@ -142,8 +163,42 @@ func (s *Sink) Run(ctx context.Context) error {
 	return err
 }
 
-// Stats tells what the instance has done.
-func (s *Sink) Stats() engine.Stats { return s.engine.Stats() }
+// runEngines runs an engine, and a new one after each time that the registry was away. What was not landed when one ended is read again: the
+// tables say how far they have come.
+func (s *Sink) runEngines(ctx context.Context) error {
+	for {
+		err := s.current.Load().Run(ctx)
+		var away *awayError
+		if !errors.As(err, &away) || ctx.Err() != nil {
+			return err
+		}
+		if err := s.awaitRegistry(ctx, away); err != nil || ctx.Err() != nil {
+			return err
+		}
+		if err := s.newEngine(); err != nil {
+			return err
+		}
+	}
+}
+
+// awaitRegistry waits until the registry has an answer about the schema that a record needs, whatever it is.
+func (s *Sink) awaitRegistry(ctx context.Context, away *awayError) error {
+	s.outage.begin(away.err)
+	defer s.outage.end()
+	s.cfg.Log.Warn("the schema registry gives no answer; nothing is landed until it does", "schema", away.key.String(), "error", away.err, "patience", s.cfg.Patience)
+	_, err := s.writers.ask(ctx, away.key, s.cfg.Patience)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case errors.As(err, &away):
+		return fmt.Errorf("the schema registry has given no answer for %v; nothing is lost, start again when it does: %w", s.cfg.Patience, err)
+	}
+	s.cfg.Log.Info("the schema registry answers again; going on")
+	return nil // an unknown schema is the record's fault, and found again
+}
+
+// Stats tells what the instance has done since it last had to wait for the registry.
+func (s *Sink) Stats() engine.Stats { return s.current.Load().Stats() }
 
 // Close disconnects. It must not be called while Run runs.
 func (s *Sink) Close() {

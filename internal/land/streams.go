@@ -21,6 +21,8 @@ import (
 // Stream is a declared topic and what becomes of it in the lake. What is unset is filled by complete.
 type Stream struct {
 	schemas.Stream
+	// Format is how the topic's values are encoded: Avro if unset. Whatever it is, Schema declares the columns, in Avro.
+	Format Format
 	// Table is where it lands, below the lake.
 	Table string
 	// Compatibility is the level that the topic's subject gets.
@@ -28,6 +30,16 @@ type Stream struct {
 	// StopOnBadRows stops the sink at a record that doesn't fit, instead of sending it to the dead letters.
 	StopOnBadRows bool
 }
+
+// Format is the encoding of a topic's values.
+type Format string
+
+// The formats. JSON documents may stand behind a schema id; Protobuf messages are in Confluent's wire format.
+const (
+	Avro     Format = "avro"
+	JSON     Format = "json"
+	Protobuf Format = "protobuf"
+)
 
 // DefaultPartitions is how many partitions a new topic gets that doesn't say.
 const DefaultPartitions = 3
@@ -47,6 +59,9 @@ type file struct {
 	} `yaml:"batch"`
 	MemoryBytes    int64   `yaml:"memory_bytes"`
 	ObserveSeconds float64 `yaml:"observe_seconds"`
+	NoticeSeconds  float64 `yaml:"notice_seconds"`
+	NoticeURL      string  `yaml:"notice_url"`
+	Patience       float64 `yaml:"registry_patience_seconds"`
 	Declarations   string  `yaml:"declarations"` // a folder of declarations as in package schemas
 	Streams        []entry `yaml:"streams"`
 }
@@ -54,6 +69,7 @@ type file struct {
 // entry is a stream in a configuration file.
 type entry struct {
 	Topic         string              `yaml:"topic"`
+	Format        Format              `yaml:"format"` // avro (the default), json or protobuf
 	Schema        string              `yaml:"schema"` // file, relative to the configuration's folder
 	Description   string              `yaml:"description"`
 	Owner         string              `yaml:"owner"`
@@ -83,7 +99,8 @@ func Load(name string) (Config, error) {
 	}
 	c := Config{Brokers: f.Brokers, Registry: f.Registry, Lake: f.Lake, Group: f.Group, State: f.State, HTTP: f.HTTP,
 		Batch:   BatchLimits{Every: time.Duration(f.Batch.Seconds * float64(time.Second)), Rows: f.Batch.Rows, Bytes: f.Batch.Bytes, Budget: f.MemoryBytes},
-		Observe: time.Duration(f.ObserveSeconds * float64(time.Second))}
+		Observe: time.Duration(f.ObserveSeconds * float64(time.Second)), Notice: time.Duration(f.NoticeSeconds * float64(time.Second)), NoticeURL: f.NoticeURL,
+		Patience: time.Duration(f.Patience * float64(time.Second))}
 	folder := filepath.Dir(name)
 	var errs []error
 	if f.Declarations != "" {
@@ -153,7 +170,7 @@ func (e *entry) stream(folder string) (Stream, error) {
 	if err != nil {
 		return Stream{}, fmt.Errorf("schema: %w", err)
 	}
-	s := Stream{Table: e.Table, Stream: schemas.Stream{Topic: e.Topic, Description: e.Description, Domain: e.Domain, Owner: e.Owner,
+	s := Stream{Format: e.Format, Table: e.Table, Stream: schemas.Stream{Topic: e.Topic, Description: e.Description, Domain: e.Domain, Owner: e.Owner,
 		Sensitivity: e.Sensitivity, Partitions: e.Partitions, Cleanup: e.Cleanup, Retention: e.Retention, Timestamps: e.Timestamps,
 		DeadLetters: e.DeadLetters, Schema: string(schema)}}
 	if e.Compatibility != "" {
@@ -178,6 +195,7 @@ func (s *Stream) complete() (err error) {
 			return err
 		}
 	}
+	s.Format = cmp.Or(s.Format, Avro)
 	s.Partitions = cmp.Or(s.Partitions, DefaultPartitions)
 	s.Cleanup = cmp.Or(s.Cleanup, schemas.Delete)
 	s.Timestamps = cmp.Or(s.Timestamps, schemas.AppendTime)
@@ -199,6 +217,9 @@ func (s *Stream) check() (errs []error) {
 	}
 	if !tableName.MatchString(s.Table) {
 		wrong("table %q: give folders of letters, digits, _ and -, such as raw/shop__orders", s.Table)
+	}
+	if s.Format != Avro && s.Format != JSON && s.Format != Protobuf {
+		wrong("format is %q, not avro, json or protobuf", s.Format)
 	}
 	if s.Partitions < 1 {
 		wrong("partitions is %d", s.Partitions)

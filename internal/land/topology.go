@@ -11,12 +11,12 @@ import (
 
 // plan declares the application: for each stream a source of bytes that ends in a table. versions are those of the declared schemas in
 // the registry, in the order of the streams; 0 is unknown.
-func (c *Config) plan(source lake.SchemaSource, versions []int) (*topology.Plan, error) {
+func (c *Config) plan(source *writers, versions []int) (*topology.Plan, error) {
 	b := topology.NewBuilder(c.Group)
 	for i := range c.Streams {
 		s := &c.Streams[i]
 		opts := []lake.Option{
-			lake.AvroValue(s.Schema, source), lake.SourceColumns(), lake.RunColumns(c.RunID()), lake.PlatformProgress(),
+			s.value(source), lake.SourceColumns(), lake.RunColumns(c.RunID()), lake.PlatformProgress(),
 			lake.Name(s.Table), lake.Properties(s.properties()),
 		}
 		if versions[i] > 0 {
@@ -33,6 +33,17 @@ func (c *Config) plan(source lake.SchemaSource, versions []int) (*topology.Plan,
 		return nil, fmt.Errorf("internal: landing needs topics of its own: %v", internal)
 	}
 	return p, nil
+}
+
+// value says how the stream's bytes become columns.
+func (s *Stream) value(source *writers) lake.Option {
+	switch s.Format {
+	case JSON:
+		return lake.JSONValue(s.Schema)
+	case Protobuf:
+		return lake.ProtobufValue(s.Schema, source.protobuf)
+	}
+	return lake.AvroValue(s.Schema, source)
 }
 
 // anyTime takes records without a time of their own as well: here the time counts for nothing but its column.

@@ -8,6 +8,8 @@ import (
 	"github.com/tributary-io/tributary/lake/columns"
 	"github.com/tributary-io/tributary/lake/columns/avrorows"
 	"github.com/tributary-io/tributary/lake/columns/gorows"
+	"github.com/tributary-io/tributary/lake/columns/jsonrows"
+	"github.com/tributary-io/tributary/lake/columns/protorows"
 	"github.com/tributary-io/tributary/lake/sink"
 )
 
@@ -18,15 +20,20 @@ type Layout struct {
 	// Partitions are the columns whose struct tags ask for partitions.
 	Partitions []string
 
-	key, value *gorows.Plan // nil: no key column; values are Avro
-	avro       *avrorows.Decoder
-	avroFields []columns.Field
-	keyAt      int // numbers of the first columns of each part
+	key, value *gorows.Plan    // nil: no key column; values are Avro
+	bytes      decoder         // of values that are bytes; nil for others
+	avroFields []columns.Field // that their schema declares
+	keyAt      int             // numbers of the first columns of each part
 	valueAt    int
 	sourceAt   int // -1: no source columns
 	runAt      int // -1: no columns of the run
 	runID      string
 	tombstones bool
+}
+
+// decoder appends values that are bytes to the columns from number first on.
+type decoder interface {
+	Append(b *columns.Builder, first int, data []byte, headers []sink.Header) error
 }
 
 // New lays out the rows of a stream of the given types, those of K and V, and returns every problem.
@@ -89,7 +96,7 @@ func (l *Layout) addValue(o *Options, value reflect.Type) (errs []error) {
 
 func (l *Layout) addAvro(o *Options, value reflect.Type) []error {
 	if value != reflect.TypeFor[[]byte]() {
-		return []error{fmt.Errorf("AvroValue decodes values of []byte, but the stream's are %v: read the topic with serde.Bytes, or leave AvroValue out", value)}
+		return []error{fmt.Errorf("AvroValue and its like decode values of []byte, but the stream's are %v: read the topic with serde.Bytes, or leave AvroValue out", value)}
 	}
 	if o.AvroHints != nil {
 		return []error{errors.New("AvroValue and AvroSchema exclude one another: the first is for values in Avro, the second for Go structs")}
@@ -99,7 +106,15 @@ func (l *Layout) addAvro(o *Options, value reflect.Type) []error {
 		return errs
 	}
 	var err error
-	if l.avro, err = avrorows.NewDecoder(d, o.AvroSource); err != nil {
+	switch o.Format {
+	case JSON:
+		l.bytes, err = jsonrows.NewDecoder(d)
+	case Protobuf:
+		l.bytes, err = protorows.NewDecoder(d, o.Protobuf)
+	default:
+		l.bytes, err = avrorows.NewDecoder(d, o.AvroSource)
+	}
+	if err != nil {
 		return []error{err}
 	}
 	l.avroFields, l.Doc = d.Fields, d.Doc
@@ -176,7 +191,7 @@ func (l *Layout) fillValue(b *columns.Builder, value any, meta *sink.Meta) (null
 	if value == nil {
 		return true, nil
 	}
-	if l.avro == nil {
+	if l.bytes == nil {
 		return l.value.Append(b, l.valueAt, value)
 	}
 	data, ok := value.(*[]byte)
@@ -186,11 +201,11 @@ func (l *Layout) fillValue(b *columns.Builder, value any, meta *sink.Meta) (null
 	if *data == nil {
 		return true, nil
 	}
-	return false, l.avro.Append(b, l.valueAt, *data, meta.Headers)
+	return false, l.bytes.Append(b, l.valueAt, *data, meta.Headers)
 }
 
 func (l *Layout) fillNulls(b *columns.Builder) error {
-	if l.avro == nil {
+	if l.bytes == nil {
 		return l.value.AppendNulls(b, l.valueAt)
 	}
 	at := l.valueAt
