@@ -66,8 +66,8 @@ func newLakeVerify() *cobra.Command {
 		Short: "Prove that a table holds each accepted record of its topic, once",
 		Long: "Reads the topic again, read_committed, and accounts for each record up to where the table says that it has come: landed once, or\n" +
 			"dead-lettered. What retention and compaction have taken, aborted transactions and records without a value are no gaps. The table\n" +
-			"must have the columns _kafka_partition and _kafka_offset. Where it says nothing of the topic, because its rows come through an\n" +
-			"internal topic, the application must have landed all there is.",
+			"must have the columns _kafka_partition and _kafka_offset. Where its rows come through an internal topic, the application's committed\n" +
+			"offsets say how far it has read, and what the internal topic holds for the table waits.",
 		Example: "  tributary lake verify tributary-demo/lake/raw/demo__order_events --topic ods.demo.order_events \\\n" +
 			"    --dead-letters ods.demo.order_events.dead_letters",
 		Args: cobra.ExactArgs(1),
@@ -92,7 +92,7 @@ func lakeVerify(ctx context.Context, out io.Writer, cluster *clusterFlags, table
 	defer func() { err = errors.Join(err, end()) }()
 	r, err := verify.Table(ctx, verify.Config{
 		Table: table, Topic: topic, DeadLetters: dead, Client: client,
-		Progress: func(n int64) { fmt.Fprintf(out, "%d records read\n", n) },
+		Progress: func(what string, n int64) { fmt.Fprintf(out, "%d %s read\n", n, what) },
 	})
 	if err != nil {
 		return err

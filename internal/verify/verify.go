@@ -20,8 +20,17 @@ type Config struct {
 	Client      []kgo.Opt
 	Topic       string
 	DeadLetters string // topic; empty: none
-	// Progress is called now and then with the records read so far.
-	Progress func(records int64)
+	// Progress, if it is set, is called now and then: what is read, and how much of it so far.
+	Progress func(what string, n int64)
+}
+
+// progressEvery is how many rows or records lie between two calls of Progress.
+const progressEvery = 100_000
+
+func (c *Config) progress(what string, n int64) {
+	if c.Progress != nil && n%progressEvery == 0 {
+		c.Progress(what, n)
+	}
 }
 
 // Report is what came of it.
@@ -64,8 +73,9 @@ func (f *Fault) add(c Coordinates) {
 // OK reports whether every record is accounted for, once.
 func (r *Report) OK() bool { return r.Missing.Count+r.Doubled.Count+r.Unexplained.Count == 0 }
 
-// Table compares a table with its topic, up to where the table says that it has come. Where it says nothing of the topic, as when its
-// rows come through an internal topic, the application must have landed everything: records that it has not read count as missing.
+// Table compares a table with its topic, up to where the table says that it has come. Where the table's rows come through an internal topic, its
+// application's committed offsets say how far it has read, and what the internal topic has behind the table's progress waits, too. Where
+// neither says anything of the topic, everything must have landed.
 //
 // Writers may go on meanwhile: the progress is read before the rows.
 func Table(ctx context.Context, cfg Config) (*Report, error) {
@@ -74,7 +84,17 @@ func Table(ctx context.Context, cfg Config) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	landed, err := readTable(ctx, cfg.Table, r)
+	waiting := offsets{}
+	if bound == nil {
+		b, err := lookBehind(ctx, cfg)
+		if err != nil {
+			return nil, err
+		}
+		if b != nil {
+			bound, waiting = b.bound, b.waiting
+		}
+	}
+	landed, err := readTable(ctx, cfg, r)
 	if err != nil {
 		return nil, err
 	}
@@ -86,52 +106,24 @@ func Table(ctx context.Context, cfg Config) (*Report, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read topic %s: %w", cfg.Topic, err)
 		}
-		r.account(rec, landed, dead, bound)
-		if cfg.Progress != nil && r.Records%50_000 == 0 {
-			cfg.Progress(r.Records)
-		}
+		r.account(rec, landed, dead, waiting, bound)
+		cfg.progress("records of the topic", r.Records)
 	}
 	h, err := look(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	for p, offsets := range landed {
-		for offset := range offsets { // what is left was not in the topic
-			if h.took(p, offset) {
-				r.Outlived++
-				continue
-			}
-			r.Unexplained.add(Coordinates{p, offset})
+	landed.each(func(c Coordinates) { // what is left was not in the topic
+		if h.took(c.Partition, c.Offset) {
+			r.Outlived++
+			return
 		}
-	}
+		r.Unexplained.add(c)
+	})
 	return r, nil
 }
 
-// offsets is a set of offsets by partition.
-type offsets map[int32]map[int64]struct{}
-
-// take removes an offset and reports whether it was there.
-func (o offsets) take(c Coordinates) bool {
-	if _, ok := o[c.Partition][c.Offset]; !ok {
-		return false
-	}
-	delete(o[c.Partition], c.Offset)
-	return true
-}
-
-// add reports whether the offset is new.
-func (o offsets) add(c Coordinates) bool {
-	set := o[c.Partition]
-	if set == nil {
-		set = map[int64]struct{}{}
-		o[c.Partition] = set
-	}
-	_, there := set[c.Offset]
-	set[c.Offset] = struct{}{}
-	return !there
-}
-
-func (r *Report) account(rec *kgo.Record, landed, dead offsets, bound map[int32]int64) {
+func (r *Report) account(rec *kgo.Record, landed, dead, waiting offsets, bound map[int32]int64) {
 	r.Records++
 	c := Coordinates{rec.Partition, rec.Offset}
 	switch {
@@ -140,16 +132,16 @@ func (r *Report) account(rec *kgo.Record, landed, dead offsets, bound map[int32]
 		r.DeadLettered++
 	case rec.Value == nil:
 		r.Tombstones++
-	case waits(rec, bound):
+	case waits(rec, bound) || waiting.take(c):
 		r.Waiting++
 	default:
 		r.Missing.add(c)
 	}
 }
 
-func readTable(ctx context.Context, place string, r *Report) (offsets, error) {
+func readTable(ctx context.Context, cfg Config, r *Report) (offsets, error) {
 	landed := offsets{}
-	for row, err := range lake.ReadRows(ctx, place) {
+	for row, err := range lake.ReadRows(ctx, cfg.Table) {
 		if err != nil {
 			return nil, err
 		}
@@ -157,9 +149,10 @@ func readTable(ctx context.Context, place string, r *Report) (offsets, error) {
 		offset, ok2 := row[lake.SourceOffset].(int64)
 		if !ok || !ok2 {
 			return nil, fmt.Errorf("table %s has no columns %s and %s, which say where a row comes from: add lake.SourceColumns to its sink",
-				place, lake.SourcePartition, lake.SourceOffset)
+				cfg.Table, lake.SourcePartition, lake.SourceOffset)
 		}
 		r.Rows++
+		cfg.progress("rows of the table", r.Rows)
 		if c := (Coordinates{partition, offset}); !landed.add(c) {
 			r.Doubled.add(c)
 		}
@@ -199,19 +192,35 @@ func readDeadLetters(ctx context.Context, cfg Config) (offsets, error) {
 
 // Committed yields the committed records of a topic, from its beginning to the end that it has now.
 func Committed(ctx context.Context, opts []kgo.Opt, topic string) iter.Seq2[*kgo.Record, error] {
+	return committed(ctx, opts, topic, nil)
+}
+
+// committed is Committed from given offsets on, where the topic still has them; partitions without one are read from their beginning.
+func committed(ctx context.Context, opts []kgo.Opt, topic string, from map[int32]int64) iter.Seq2[*kgo.Record, error] {
 	return func(yield func(*kgo.Record, error) bool) {
-		client, err := kgo.NewClient(append(slices.Clone(opts), kgo.ConsumeTopics(topic), kgo.KeepControlRecords(),
+		client, err := kgo.NewClient(append(slices.Clone(opts), kgo.KeepControlRecords(),
 			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		defer client.Close()
-		open, err := bounds(ctx, client, topic)
+		open, err := bounds(ctx, client, topic, from)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
+		if len(open) == 0 {
+			return
+		}
+		starts := map[int32]kgo.Offset{}
+		for p := range open {
+			starts[p] = kgo.NewOffset().AtStart()
+			if at, ok := from[p]; ok {
+				starts[p] = kgo.NewOffset().At(at) // purged meanwhile: the reset leads to the start
+			}
+		}
+		client.AddConsumePartitions(map[string]map[int32]kgo.Offset{topic: starts})
 		for len(open) > 0 {
 			fetches := client.PollFetches(ctx)
 			if errs := fetches.Errors(); len(errs) > 0 {
@@ -243,8 +252,8 @@ func closeFinished(fetches kgo.Fetches, open map[int32]int64) {
 	})
 }
 
-// bounds returns the end of each partition that is not empty.
-func bounds(ctx context.Context, client *kgo.Client, topic string) (map[int32]int64, error) {
+// bounds returns the end of each partition that has something from the given offsets on.
+func bounds(ctx context.Context, client *kgo.Client, topic string, from map[int32]int64) (map[int32]int64, error) {
 	admin := kadm.NewClient(client)
 	starts, err := admin.ListStartOffsets(ctx, topic)
 	if err == nil {
@@ -262,7 +271,7 @@ func bounds(ctx context.Context, client *kgo.Client, topic string) (map[int32]in
 	}
 	open := map[int32]int64{}
 	ends.Each(func(o kadm.ListedOffset) {
-		if s, ok := starts.Lookup(o.Topic, o.Partition); !ok || s.Offset < o.Offset {
+		if s, ok := starts.Lookup(o.Topic, o.Partition); !ok || max(s.Offset, from[o.Partition]) < o.Offset {
 			open[o.Partition] = o.Offset
 		}
 	})

@@ -192,3 +192,76 @@ func TestTableWithoutSourceColumns(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestBehindAnInternalTopic: an application has read five of seven records; two of its rows wait in the internal topic, and one was lost.
+func TestBehindAnInternalTopic(t *testing.T) {
+	s := newScene(t, nil)
+	const inner = "app-sink-lake"
+	admin := kadm.NewClient(s.client)
+	if _, err := admin.CreateTopic(t.Context(), 1, 1, nil, inner); err != nil {
+		t.Fatal(err)
+	}
+	s.emit(t, kgo.TryCommit, records(7)...) // 0 to 6
+	through := func(offset int64) *kgo.Record {
+		c := processors.Coordinates{Topic: topic, Offset: offset}
+		return &kgo.Record{Topic: inner, Headers: []kgo.RecordHeader{{Key: processors.CoordinatesHeader, Value: c.Append(nil)}}}
+	}
+	s.emit(t, kgo.TryCommit, through(0), through(1))           // 0 and 1, marker 2
+	s.emit(t, kgo.TryCommit, through(3), through(4))           // 3 and 4, marker 5
+	s.emit(t, kgo.TryAbort, through(5))                        // of a transaction that ended badly
+	table := lake.Delta(s.cfg.Table+"2", lake.SourceColumns()) // not the platform's progress
+	if err := table.Bind(reflect.TypeFor[string](), reflect.TypeFor[string]()); err != nil {
+		t.Fatal(err)
+	}
+	w, err := table.Open(t.Context(), sink.Env{ApplicationID: "app", Name: "sink"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	b := w.NewBatch()
+	value := "v"
+	for _, o := range []int64{0, 1} {
+		if err := b.Append(nil, &value, &sink.Meta{Topic: topic, Offset: o}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(t.Context(), b, []sink.Move{{Partition: sink.Partition{Topic: inner, TopicID: [16]byte{1}}, From: sink.NoOffset, To: 3}}); err != nil {
+		t.Fatal(err)
+	}
+	b.Release()
+	s.cfg.Table += "2"
+	var said []string
+	s.cfg.Progress = func(what string, n int64) { said = append(said, what) }
+	if r := s.verify(t); r.OK() || r.Missing.Count != 5 {
+		t.Errorf("before the application has committed offsets, everything must have landed: %+v", r)
+	}
+	var offsets kadm.Offsets
+	offsets.AddOffset(topic, 0, 5, -1)
+	if err := admin.CommitAllOffsets(t.Context(), "app", offsets); err != nil {
+		t.Fatal(err)
+	}
+	// 2 was read and is nowhere; 5 and 6 have not been read.
+	if r := s.verify(t); r.OK() || r.Missing.Count != 1 || r.Missing.Examples[0].Offset != 2 || r.Waiting != 4 || r.Rows != 2 {
+		t.Errorf("%+v", r)
+	}
+	if len(said) != 0 {
+		t.Errorf("progress of so few: %v", said)
+	}
+}
+
+func TestOffsets(t *testing.T) {
+	o := offsets{}
+	for _, at := range []int64{0, 63, 64, pageBits - 1, pageBits, 1 << 40} {
+		if !o.add(Coordinates{1, at}) || o.add(Coordinates{1, at}) {
+			t.Errorf("%d was there before, or is not there", at)
+		}
+	}
+	if !o.take(Coordinates{1, 64}) || o.take(Coordinates{1, 64}) || o.take(Coordinates{2, 0}) || o.take(Coordinates{1, -1}) {
+		t.Error("an offset was taken twice, or one that was not there")
+	}
+	left := int64(0)
+	o.each(func(c Coordinates) { left += c.Offset })
+	if left != 63+2*pageBits-1+1<<40 {
+		t.Errorf("what is left sums up to %d", left)
+	}
+}
