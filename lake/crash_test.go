@@ -2,11 +2,13 @@ package lake
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -195,7 +197,7 @@ func (i *instance) done(store object.Store) bool {
 }
 
 // TestEveryRowOnceWhateverHappens runs two instances in turn over a store that fails, loses replies, runs full, and lets processes
-// die before and after any operation, while others change the table's metadata. Whatever happens, the rows are the input, each
+// die before, in the middle of and after any operation, while others change the table's metadata and compact its files. Whatever happens, the rows are the input, each
 // once. Time is that of a bubble, since retries wait.
 func TestEveryRowOnceWhateverHappens(t *testing.T) {
 	for seed := range uint64(30) {
@@ -208,18 +210,27 @@ func TestEveryRowOnceWhateverHappens(t *testing.T) {
 
 // faultPlan draws a fault for one in some number of operations.
 func faultPlan(seed uint64) func(object.Call) object.Fault {
-	faults := []object.Fault{object.Fail, object.LoseReply, object.Doubt, object.NoSpace, object.Crash, object.CrashAfter}
+	faults := []object.Fault{object.Fail, object.LoseReply, object.Doubt, object.NoSpace, object.Crash, object.CrashAfter, object.Torn}
 	r := rand.New(rand.NewPCG(seed, 2))
 	rate := r.IntN(30) + 3
 	var mu sync.Mutex
-	return func(object.Call) object.Fault {
+	return func(c object.Call) object.Fault {
 		mu.Lock()
 		defer mu.Unlock()
 		if r.IntN(rate) != 0 {
 			return object.NoFault
 		}
-		return faults[r.IntN(len(faults))]
+		fault := faults[r.IntN(len(faults))]
+		if fault == object.Torn && isEntry(c.Name) {
+			return object.Crash // a store whose put-if-absent leaves half an entry is none that a table can be on
+		}
+		return fault
 	}
+}
+
+// isEntry tells the log's entries from data files, checkpoints, checksums and the pointer to the last checkpoint.
+func isEntry(name string) bool {
+	return strings.HasPrefix(name, "_delta_log/") && strings.HasSuffix(name, ".json")
 }
 
 func landUnderFaults(t *testing.T, seed uint64) {
@@ -241,6 +252,9 @@ func landUnderFaults(t *testing.T, seed uint64) {
 		if r.IntN(25) == 0 && logEntries(t, store) > 0 {
 			changeMetadata(t, store, r, n)
 		}
+		if r.IntN(25) == 0 && logEntries(t, store) > 0 {
+			rewriteFiles(t, store, r)
+		}
 	}
 	for _, p := range procs {
 		p.die()
@@ -258,6 +272,49 @@ func changeMetadata(t *testing.T, store object.Store, r *rand.Rand, n int) {
 		}
 		return m.WithSchema(&delta.StructType{Fields: f})
 	})
+}
+
+// rewriteFiles puts other files with the same rows in the place of some, as another engine's compaction does: one commit that changes no data.
+func rewriteFiles(t *testing.T, store object.Store, r *rand.Rand) {
+	t.Helper()
+	table, err := delta.Open(ctx, store, delta.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := table.Snapshot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := []byte(`{"commitInfo":{"timestamp":1,"operation":"OPTIMIZE","engineInfo":"another"}}` + "\n")
+	for add, err := range snap.Files(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.IntN(2) == 0 {
+			continue
+		}
+		data, err := store.Get(ctx, add.Path) // our names are never escaped
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := delta.NewDataFileName("snappy")
+		if err := store.Put(ctx, name, data); err != nil {
+			t.Fatal(err)
+		}
+		for kind, action := range map[string]map[string]any{
+			"remove": {"path": add.Path, "deletionTimestamp": 1, "dataChange": false, "partitionValues": map[string]string{}, "size": add.Size},
+			"add":    {"path": name, "partitionValues": map[string]string{}, "size": add.Size, "modificationTime": 1, "dataChange": false, "stats": add.Stats},
+		} {
+			line, err := json.Marshal(map[string]any{kind: action})
+			if err != nil {
+				t.Fatal(err)
+			}
+			entry = append(append(entry, line...), '\n')
+		}
+	}
+	if err := store.PutIfAbsent(ctx, fmt.Sprintf("_delta_log/%020d.json", snap.Head.Version+1), entry); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestConcurrentInstances lets four instances that all believe to own every partition land the input at once.
