@@ -6,6 +6,8 @@
 // can't be had, the test is skipped with a line that says why; with TRIBUTARY_REQUIRE_KAFKA set it fails instead, so that a
 // check can insist.
 //
+// TRIBUTARY_KAFKA_VERSION names another release than the usual one.
+//
 // The brokers are child processes; they are stopped by the process ids that were started here, and end with the test binary
 // however it ends (on Linux).
 package realkafka

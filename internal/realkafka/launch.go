@@ -7,7 +7,7 @@ import "fmt"
 func Launch(nodes int, jvm []string, settings map[string]string) (*Cluster, error) {
 	c, err := startCluster(nodes, jvm, settings)
 	if err != nil {
-		return nil, fmt.Errorf("start Kafka %s: %w", Version, err)
+		return nil, fmt.Errorf("start Kafka %s: %w", Version(), err)
 	}
 	return c, nil
 }

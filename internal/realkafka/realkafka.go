@@ -86,5 +86,5 @@ func skipOrFail(t testing.TB, err error) {
 	if errors.Is(err, errUnavailable) && os.Getenv("TRIBUTARY_REQUIRE_KAFKA") == "" {
 		t.Skipf("SKIPPED, NOT TESTED: %v", err)
 	}
-	t.Fatalf("start Kafka %s: %v", Version, err)
+	t.Fatalf("start Kafka %s: %v", Version(), err)
 }

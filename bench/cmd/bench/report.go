@@ -72,7 +72,7 @@ func (r *report) write(dir string) error {
 	}
 	var md strings.Builder
 	fmt.Fprintf(&md, "# Benchmarks of %s\n\n%s, %d CPUs, Kafka %s on the same machine; %d records, %d keys, commits every %v.\n", r.began.UTC().Format("2006-01-02 15:04 MST"),
-		runtime.Version(), runtime.NumCPU(), realkafka.Version, r.opts.records, r.opts.keys, r.opts.commit)
+		runtime.Version(), runtime.NumCPU(), realkafka.Version(), r.opts.records, r.opts.keys, r.opts.commit)
 	for _, w := range r.opts.workloads {
 		md.WriteString("\n" + r.section(w))
 	}

@@ -47,7 +47,7 @@ func begin(ctx context.Context, o options) (*session, error) {
 }
 
 func (s *session) startBroker(ctx context.Context) (err error) {
-	say("starting Kafka %s", realkafka.Version)
+	say("starting Kafka %s", realkafka.Version())
 	// Event times lie in the past: retention must not take the input.
 	settings := map[string]string{"log.retention.ms": "-1", "log.retention.check.interval.ms": "86400000"}
 	if s.cluster, err = realkafka.Launch(1, []string{"-Xmx" + s.opts.heap}, settings); err != nil {

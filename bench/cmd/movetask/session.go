@@ -52,7 +52,7 @@ func begin(ctx context.Context, o options) (s *session, err error) {
 			err = errors.Join(err, s.end())
 		}
 	}()
-	say("starting Kafka %s", realkafka.Version)
+	say("starting Kafka %s", realkafka.Version())
 	if s.cluster, err = realkafka.Launch(1, []string{"-Xmx" + o.heap}, map[string]string{"log.retention.ms": "-1"}); err != nil {
 		return s, err
 	}
