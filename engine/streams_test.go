@@ -257,6 +257,11 @@ func TestStreamsFaultsCountOnce(t *testing.T) {
 	feed := func() { a.produce("in", 4, numbered(500, 20)...); produced += 500 }
 	start := func(name string) *instance {
 		i := a.start(counts(a.name), name, GroupProtocol(Streams))
+		defer func() {
+			if t.Failed() {
+				t.Log(coordinator)
+			}
+		}()
 		i.await(t, "it has tasks", func(s Stats) bool { return runningTasks(s) > 0 })
 		return i
 	}

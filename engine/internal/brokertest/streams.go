@@ -2,6 +2,7 @@ package brokertest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -21,6 +23,7 @@ import (
 // bad weather. Brokers assign tasks as they like; this one gives each member as many as the others, and moves no more than needed.
 type StreamsCoordinator struct {
 	cluster  *kfake.Cluster
+	client   *kgo.Client
 	session  time.Duration
 	interval time.Duration
 
@@ -44,6 +47,7 @@ type streamsTask struct {
 type streamsTasks map[streamsTask]bool
 
 type streamsGroup struct {
+	known    bool // to the broker itself
 	epoch    int32
 	topology *kmsg.StreamsGroupHeartbeatRequestTopology
 	members  map[string]*streamsMember
@@ -63,9 +67,10 @@ type streamsMember struct {
 func (c *Cluster) TeachStreams(t testing.TB, session, interval time.Duration) *StreamsCoordinator {
 	t.Helper()
 	s := &StreamsCoordinator{
-		cluster: c.Embedded.Cluster(), session: session, interval: interval, groups: map[string]*streamsGroup{}, fenced: map[string]error{},
+		cluster: c.Embedded.Cluster(), client: c.Client(t), session: session, interval: interval, groups: map[string]*streamsGroup{}, fenced: map[string]error{},
 	}
-	versions, err := kmsg.NewPtrApiVersionsRequest().RequestWith(t.Context(), c.Client(t))
+	c.CreateTopic(t, coordinatorTopic, 1)
+	versions, err := kmsg.NewPtrApiVersionsRequest().RequestWith(t.Context(), s.client)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,6 +231,9 @@ func (s *StreamsCoordinator) heartbeat(req *kmsg.StreamsGroupHeartbeatRequest) (
 // take lets a heartbeat have its effect.
 func (s *StreamsCoordinator) take(req *kmsg.StreamsGroupHeartbeatRequest, resp *kmsg.StreamsGroupHeartbeatResponse) error {
 	g := s.group(req.Group)
+	if !g.known {
+		return kerr.CoordinatorLoadInProgress
+	}
 	s.expire(g)
 	if s.refused != nil {
 		return s.refused
@@ -261,8 +269,27 @@ func (s *StreamsCoordinator) group(name string) *streamsGroup {
 	if g == nil {
 		g = &streamsGroup{members: map[string]*streamsMember{}}
 		s.groups[name] = g
+		go s.introduce(name, g)
 	}
 	return g
+}
+
+// coordinatorTopic is what introduce commits an offset of.
+const coordinatorTopic = "streams-coordinator"
+
+// introduce makes a group known to the broker itself: without a group it would answer who asks for committed offsets that there are none,
+// although those of an open transaction may be about to come.
+func (s *StreamsCoordinator) introduce(name string, g *streamsGroup) {
+	req := kmsg.NewPtrOffsetCommitRequest()
+	topic, partition := kmsg.NewOffsetCommitRequestTopic(), kmsg.NewOffsetCommitRequestTopicPartition()
+	topic.Topic, topic.Partitions = coordinatorTopic, append(topic.Partitions, partition)
+	req.Group, req.Generation, req.Topics = name, -1, append(req.Topics, topic)
+	_, err := req.RequestWith(context.Background(), s.client)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g.known = err == nil; err != nil {
+		delete(s.groups, name) // the next one tries again
+	}
 }
 
 // member finds who sends a heartbeat, or takes it in.
@@ -469,7 +496,7 @@ func (s *StreamsCoordinator) commits(group, member string, epoch int32) *kerr.Er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.groups[group]
-	if g == nil || len(g.members) == 0 && member == "" {
+	if g == nil || member == "" && (len(g.members) == 0 || !g.known) {
 		return nil
 	}
 	m := g.members[member]
