@@ -222,6 +222,9 @@ func (e *Engine) openGiven(target, copies map[task.ID]bool, revoked int) error {
 		e.log.Info("tasks assigned", "new", len(fresh), "given_up", revoked, "kept", len(e.runners)-len(fresh))
 	}
 	e.openAll(fresh)
+	if e.members.forget(e.runners) {
+		e.membership.Rejoin()
+	}
 	return e.keepCopies(copies)
 }
 

@@ -75,6 +75,16 @@ func (m *members) release(closed []task.ID) {
 	}
 }
 
+// forget lets others have what was given to this instance and taken away again before it had opened it. It reports whether there was
+// something.
+func (m *members) forget(runners map[task.ID]*runner) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := len(m.claimed)
+	maps.DeleteFunc(m.claimed, func(id task.ID, _ bool) bool { return !m.assigned[id] && runners[id] == nil })
+	return len(m.claimed) < before
+}
+
 // BeforeJoin implements group.Handler: it waits for the conductor to commit. It doesn't wait for ever: a commit that is still in flight is
 // then refused by the coordinator, and taken back.
 func (m *members) BeforeJoin(ctx context.Context) {

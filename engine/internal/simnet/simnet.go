@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -201,6 +202,8 @@ type conn struct {
 	wake    chan struct{} // has a token when there is something new
 	closed  chan struct{}
 	once    sync.Once
+
+	abandoned atomic.Bool
 }
 
 // Write implements net.Conn.
@@ -293,11 +296,15 @@ func (c *conn) Read(b []byte) (int, error) {
 // Close implements net.Conn. Deadlines are the pipe's: under synctest they follow the simulated clock.
 func (c *conn) Close() error {
 	c.end()
+	if c.abandoned.Load() {
+		return nil // the other end isn't told
+	}
 	return c.Conn.Close()
 }
 
 // abandon closes this end without the other's knowledge.
 func (c *conn) abandon() {
+	c.abandoned.Store(true)
 	c.end()
 	c.Conn.SetReadDeadline(time.Unix(1, 0)) // whoever reads is told
 	go func() {
