@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -36,11 +37,16 @@ type BrokerConfig struct {
 type Broker struct {
 	cluster *kfake.Cluster
 	lock    *filelock.Lock
+	stop    chan struct{} // ends retain
+	stopped sync.WaitGroup
+	once    sync.Once
 }
 
-// defaultConfigs make the cleaners run at a pace that a demo or a test can see; kfake's default is an hour.
+// defaultConfigs keep kfake's cleaner from running: it takes the records of an open transaction for newer ones of their keys and removes those
+// before them, which are then lost if the transaction is aborted (Kafka's cleans only what is settled). Compacted topics grow in an
+// embedded broker; a test that needs gaps calls Cluster().Compact() while no transaction is open.
 var defaultConfigs = map[string]string{
-	"log.cleaner.backoff.ms":               "500",
+	"log.cleaner.backoff.ms":               "2147483647",
 	"group.consumer.heartbeat.interval.ms": "500",
 }
 
@@ -81,7 +87,23 @@ func StartBroker(cfg BrokerConfig) (*Broker, error) {
 	b.cluster = cluster
 	stampAppendTime(cluster)
 	keepCompacted(cluster)
+	b.stop = make(chan struct{})
+	b.stopped.Go(b.retain)
 	return b, nil
+}
+
+// retain applies the topics' retention now and then, which kfake does only together with cleaning.
+func (b *Broker) retain() {
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-b.stop:
+			return
+		case <-tick.C:
+			b.cluster.ApplyRetention()
+		}
+	}
 }
 
 func configs(over map[string]string) map[string]string {
@@ -109,6 +131,8 @@ func (b *Broker) Cluster() *kfake.Cluster { return b.cluster }
 
 // Close stops the brokers and releases the directory. Everything acknowledged is in it.
 func (b *Broker) Close() error {
+	b.once.Do(func() { close(b.stop) })
+	b.stopped.Wait()
 	b.cluster.Close()
 	return b.unlock()
 }

@@ -76,6 +76,40 @@ func TestCompactedTopicsKeepOldRecords(t *testing.T) {
 	}
 }
 
+// What an open transaction writes must not cost what was committed before it: the transaction may be aborted.
+func TestOpenTransactionsLeaveCompactedTopicsAlone(t *testing.T) {
+	b := startBroker(t, BrokerConfig{})
+	defer b.Close()
+	c := client(t, b)
+	defer c.Close()
+	compact := "compact"
+	createTopic(t, c, "table", map[string]*string{"cleanup.policy": &compact})
+	if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "table", Key: []byte("k"), Value: []byte("committed")}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	writer := client(t, b, kgo.TransactionalID("writer"))
+	defer writer.Close()
+	if err := writer.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"k", "other"} {
+		if err := writer.ProduceSync(t.Context(), &kgo.Record{Topic: "table", Key: []byte(key), Value: []byte("open")}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(1500 * time.Millisecond) // for a cleaner that doesn't wait
+	if err := writer.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+		t.Fatal(err)
+	}
+	reader := client(t, b, kgo.ConsumeTopics("table"), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	defer reader.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if got := reader.PollFetches(ctx).Records(); len(got) != 1 || string(got[0].Value) != "committed" {
+		t.Errorf("read %d records, want the one that was committed", len(got))
+	}
+}
+
 func TestDirectoryInUseIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	b := startBroker(t, BrokerConfig{Dir: dir})
