@@ -21,7 +21,7 @@ func Rebuild(ctx context.Context, s Settings, into string, log *slog.Logger) err
 	if err := claim(ctx, s, application, into, log); err != nil {
 		return err
 	}
-	ends, err := endOffsets(ctx, s)
+	end, err := endOffsets(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func Rebuild(ctx context.Context, s Settings, into string, log *slog.Logger) err
 	defer stop()
 	whole := make(chan error, 1)
 	go func() {
-		whole <- waitFor(ctx, s, into, ends, log)
+		whole <- waitFor(ctx, s, into, end, log)
 		stop()
 	}()
 	if err := run(ctx, s, application, into, log); err != nil {
@@ -39,40 +39,52 @@ func Rebuild(ctx context.Context, s Settings, into string, log *slog.Logger) err
 	return <-whole
 }
 
-// endOffsets are the offsets behind the newest records of the topic's partitions.
-func endOffsets(ctx context.Context, s Settings) (map[int32]int64, error) {
+// ends are the offsets behind the newest records of a topic's partitions.
+type ends struct {
+	topic   kadm.TopicID
+	offsets map[int32]int64
+}
+
+func endOffsets(ctx context.Context, s Settings) (*ends, error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(s.Brokers...))
 	if err != nil {
 		return nil, err
 	}
 	defer client.Close()
-	listed, err := kadm.NewClient(client).ListEndOffsets(ctx, s.Topic)
+	admin := kadm.NewClient(client)
+	topics, err := admin.ListTopics(ctx, s.Topic)
+	var listed kadm.ListedOffsets
+	if err == nil {
+		listed, err = admin.ListEndOffsets(ctx, s.Topic)
+	}
 	if err == nil {
 		err = listed.Error()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find the end of topic %s: %w", s.Topic, err)
 	}
-	out := map[int32]int64{}
+	out := &ends{topics[s.Topic].ID, map[int32]int64{}}
 	listed.Each(func(o kadm.ListedOffset) {
 		if o.Offset > 0 {
-			out[o.Partition] = o.Offset
+			out.offsets[o.Partition] = o.Offset
 		}
 	})
 	return out, nil
 }
 
 // waitFor returns when a table has landed the topic up to the offsets, and tells of its progress meanwhile.
-func waitFor(ctx context.Context, s Settings, table string, ends map[int32]int64, log *slog.Logger) error {
+func waitFor(ctx context.Context, s Settings, table string, end *ends, log *slog.Logger) error {
 	var total int64
-	for _, n := range ends {
+	for _, n := range end.offsets {
 		total += n
 	}
 	for told := time.Now(); ; {
 		var landed int64
 		landings, err := Landings(ctx, s, table)
 		for _, l := range landings {
-			landed += min(l.Next, ends[l.Partition])
+			if l.TopicID == end.topic {
+				landed += min(l.Next, end.offsets[l.Partition])
+			}
 		}
 		if err == nil && landed == total {
 			log.Info("landed all", "table", table, "offsets", total)
@@ -92,9 +104,9 @@ func waitFor(ctx context.Context, s Settings, table string, ends map[int32]int64
 
 // WaitLanded returns when the landing table has all that the topic holds now.
 func WaitLanded(ctx context.Context, s Settings, log *slog.Logger) error {
-	ends, err := endOffsets(ctx, s)
+	end, err := endOffsets(ctx, s)
 	if err != nil {
 		return err
 	}
-	return waitFor(ctx, s, s.Table, ends, log)
+	return waitFor(ctx, s, s.Table, end, log)
 }

@@ -84,15 +84,16 @@ func (s *Settings) run() string { return "playback-lander/" + s.Instance }
 // Landing is where a lander has come to in one partition.
 type Landing struct {
 	Application string
+	TopicID     [16]byte // a topic made anew under the same name is another one
 	Partition   int32
 	Next        int64
 }
 
 // Landings reads from a table which application has landed what of a topic.
 func Landings(ctx context.Context, s Settings, table string) (out []Landing, err error) {
-	add := func(application, topic string, partition int32, next int64) {
+	add := func(application, topic string, id [16]byte, partition int32, next int64) {
 		if topic == s.Topic {
-			out = append(out, Landing{application, partition, next})
+			out = append(out, Landing{application, id, partition, next})
 		}
 	}
 	if s.Format == "delta" {
@@ -101,7 +102,7 @@ func Landings(ctx context.Context, s Settings, table string) (out []Landing, err
 			return nil, err
 		}
 		for _, p := range info.Progress {
-			add(p.Application, p.Topic, p.Partition, p.Next)
+			add(p.Application, p.Topic, p.TopicID, p.Partition, p.Next)
 		}
 		return out, nil
 	}
@@ -110,7 +111,7 @@ func Landings(ctx context.Context, s Settings, table string) (out []Landing, err
 		return nil, err
 	}
 	for _, p := range info.Progress {
-		add(p.Application, p.Topic, p.Partition, p.Next)
+		add(p.Application, p.Topic, p.TopicID, p.Partition, p.Next)
 	}
 	return out, nil
 }
