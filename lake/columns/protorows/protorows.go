@@ -25,7 +25,7 @@ type Decoder struct {
 // NewDecoder makes a decoder for a declared schema.
 func NewDecoder(d *avrorows.Declared, source Source) (*Decoder, error) {
 	if source == nil {
-		return nil, errors.New("Protobuf messages don't say what is in them: a source of schemas is needed")
+		return nil, errors.New("messages in Protobuf don't say what is in them: a source of schemas is needed")
 	}
 	t, err := avrorows.NewTranscoder[value](d)
 	if err != nil {
