@@ -319,6 +319,9 @@ func (w *simWorld) settled() bool {
 // await gives the processes all the time that they can need.
 func (w *simWorld) await(what string, f func() bool) {
 	for began := time.Now(); !f(); w.pass(100 * time.Millisecond) {
+		if len(w.living()) == 0 { // the last one died of something that was still on its way
+			w.startProcess()
+		}
 		if time.Since(began) > 3*time.Minute {
 			w.fail("not within 3 minutes: %s; %d counted and %d landed of %d", what, len(w.read), w.table.count(), len(w.values))
 		}
