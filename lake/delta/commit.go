@@ -11,9 +11,17 @@ import (
 
 // Commit is what one call of Table.Commit lands, all at once or not at all.
 type Commit struct {
-	// Add lists data files that are in the store, written with Create and not yet synced: Commit syncs them together. Their
-	// dataChange is true whatever they say: this is an append.
+	// Add lists data files that are in the store, written with Create and not yet synced: Commit syncs them together. What they say
+	// of dataChange doesn't count.
 	Add []Add
+	// Remove lists files to take out of the table, as a Snapshot gave them, and ReadVersion is that snapshot's version. The commit
+	// lands only if no other writer has removed or replaced any of them since (*ConflictError); what others have added, or
+	// removed of other files, doesn't matter. The objects stay: a vacuum deletes them when no reader can need them any more.
+	Remove      []Add
+	ReadVersion int64
+	// Rearrange says that the rows of Add are those of Remove, so that nothing changes for readers of changes (dataChange false), and
+	// tables that only take appends allow it: a compaction.
+	Rearrange bool
 	// Moves is the progress that the files contain, at most one of each application id.
 	Moves []Move
 	// Metadata is asked for the metadata that the table shall have, given what it has: at first with the newest version's, and
@@ -63,6 +71,7 @@ const (
 //   - *FencedError: another writer has moved one of the application ids.
 //   - *UnsupportedError: the table's protocol or constraints forbid this package to write it (perhaps only now).
 //   - *MetadataChangedError, or what c.Metadata returned.
+//   - *ConflictError: another writer has removed one of the files that c removes.
 //   - *UndecidedError: see there. Only then may something have landed.
 //   - any other: nothing landed, and the same call may be made again.
 //
@@ -112,7 +121,7 @@ func (c *Commit) check() error {
 			return fmt.Errorf("commit: the commitInfo key %q is set by the commit itself", key)
 		}
 	}
-	return nil
+	return c.checkRewrite()
 }
 
 func (t *Table) syncFiles(ctx context.Context, adds []Add) error {
@@ -141,6 +150,9 @@ type attempt struct {
 
 	asked  *Metadata // what Commit.Metadata was last asked about
 	wanted *Metadata // what it answered
+
+	removals map[string]bool // keys of the files to be removed
+	checked  int64           // version up to which no other writer has removed them
 }
 
 // try tries to land on the version after the head. again says that the head moved meanwhile.
@@ -161,8 +173,11 @@ func (a *attempt) try(ctx context.Context) (landed Landed, again bool, err error
 		return landed, false, t.wrap(err)
 	}
 	changed := a.wanted != head.Metadata && !a.wanted.Equal(head.Metadata)
-	if len(a.commit.Add) == 0 && len(a.commit.Moves) == 0 && !changed {
+	if len(a.commit.Add)+len(a.commit.Remove) == 0 && len(a.commit.Moves) == 0 && !changed {
 		return Landed{Version: head.Version}, false, nil
+	}
+	if err := a.checkRemovals(ctx, head); err != nil {
+		return landed, false, err
 	}
 	if err := a.checkFiles(); err != nil {
 		return landed, false, t.wrap(err)
@@ -253,9 +268,12 @@ func (a *attempt) entry(head *Head, changed bool) ([]byte, error) {
 	for _, m := range a.commit.Moves {
 		w.txn(Txn{m.AppID, m.To, now})
 	}
+	for i := range a.commit.Remove {
+		w.remove(a.commit.Remove[i].removal(now, !a.commit.Rearrange))
+	}
 	for i := range a.commit.Add {
 		add := a.commit.Add[i]
-		add.DataChange = true
+		add.DataChange = !a.commit.Rearrange
 		w.add(&add)
 	}
 	if w.err == nil && len(w.buf) > maxEntry {
@@ -267,20 +285,26 @@ func (a *attempt) entry(head *Head, changed bool) ([]byte, error) {
 func (a *attempt) info(head *Head, now int64) *CommitInfo {
 	c := a.commit
 	info := &CommitInfo{
-		Timestamp: now, Operation: c.Operation, OperationParameters: c.OperationParameters, IsBlindAppend: true,
+		Timestamp: now, Operation: c.Operation, OperationParameters: c.OperationParameters, IsBlindAppend: len(c.Remove) == 0,
 		EngineInfo: a.table.opts.Engine, TxnID: a.txnID, ReadVersion: head.Version, UserMetadata: c.UserMetadata, Extra: c.Info,
 	}
 	if info.Operation == "" {
 		info.Operation = defaultOperation
 	}
-	var rows, bytes int64
+	var rows, bytes, removed int64
 	for i := range c.Add {
 		n, _ := c.Add[i].NumRecords()
 		rows += n
 		bytes += c.Add[i].Size
 	}
 	info.OperationMetrics = map[string]string{
-		"numAddedFiles": strconv.Itoa(len(c.Add)), "numRemovedFiles": "0", "numOutputRows": itoa(rows), "numOutputBytes": itoa(bytes),
+		"numAddedFiles": strconv.Itoa(len(c.Add)), "numRemovedFiles": strconv.Itoa(len(c.Remove)), "numOutputRows": itoa(rows), "numOutputBytes": itoa(bytes),
+	}
+	for i := range c.Remove {
+		removed += c.Remove[i].Size
+	}
+	if len(c.Remove) > 0 {
+		info.OperationMetrics["numRemovedBytes"] = itoa(removed)
 	}
 	maps.Copy(info.OperationMetrics, c.OperationMetrics)
 	return info

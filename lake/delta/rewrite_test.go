@@ -1,0 +1,178 @@
+package delta
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tributary-io/tributary/lake/object"
+)
+
+// liveFiles lists the live files of the newest version by their paths.
+func liveFiles(t testing.TB, table *Table) map[string]Add {
+	t.Helper()
+	out := map[string]Add{}
+	for a, err := range mustSnapshot(t, table).Files(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[a.Path] = a
+	}
+	return out
+}
+
+// TestRewriteBytes pins what a compaction looks like in the log, and that readers of the table's state see it.
+func TestRewriteBytes(t *testing.T) {
+	store := object.NewMemory("t")
+	ids := 0
+	opts := Options{Now: newClock().Now, NewID: func() string { ids++; return fmt.Sprint("id", ids) }}
+	table := mustCreate(t, store, Spec{Configuration: map[string]string{"delta.appendOnly": "true"}}, opts)
+	old := []Add{mustFile(t, store, 3), mustFile(t, store, 4)}
+	mustCommit(t, table, Commit{Add: old, Moves: []Move{move("a/0", -1, 7)}})
+	if err := store.Put(t.Context(), "new.parquet", nil); err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, table, Commit{Remove: old, ReadVersion: 1, Rearrange: true, Operation: "OPTIMIZE",
+		Add: []Add{{Path: "new.parquet", Size: 6, ModificationTime: 5, Stats: `{"numRecords":7}`}}})
+	want := `{"commitInfo":{"timestamp":1780315200000,"operation":"OPTIMIZE","operationParameters":{},"readVersion":1,"isBlindAppend":false,` +
+		`"operationMetrics":{"numAddedFiles":"1","numOutputBytes":"6","numOutputRows":"7","numRemovedBytes":"8","numRemovedFiles":"2"},"engineInfo":"Tributary","txnId":"id4"}}
+{"remove":{"path":"` + old[0].Path + `","deletionTimestamp":1780315200000,"dataChange":false,"extendedFileMetadata":true,"size":4}}
+{"remove":{"path":"` + old[1].Path + `","deletionTimestamp":1780315200000,"dataChange":false,"extendedFileMetadata":true,"size":4}}
+{"add":{"path":"new.parquet","partitionValues":{},"size":6,"modificationTime":5,"dataChange":false,"stats":"{\"numRecords\":7}"}}
+`
+	got, err := store.Get(t.Context(), commitName(2))
+	if err != nil || string(got) != want {
+		t.Errorf("entry, %v:\n%s\nwant\n%s", err, got, want)
+	}
+	if h := table.Head(); h.NumFiles != 1 || h.SizeBytes != 6 {
+		t.Errorf("the head counts %d files of %d bytes", h.NumFiles, h.SizeBytes)
+	}
+	if live := liveFiles(t, mustOpen(t, store, Options{})); len(live) != 1 || live["new.parquet"].Size != 6 {
+		t.Errorf("live: %v", live)
+	}
+}
+
+// TestRewriteBesideOthers lands a compaction behind appends of others, and refuses it behind a removal of one of its files.
+func TestRewriteBesideOthers(t *testing.T) {
+	store := object.NewMemory("t")
+	table := mustCreate(t, store, Spec{}, Options{})
+	old := []Add{mustFile(t, store, 1), mustFile(t, store, 2), mustFile(t, store, 3)}
+	mustCommit(t, table, Commit{Add: old})
+	other := mustOpen(t, store, Options{})
+	mustCommit(t, other, Commit{Add: []Add{mustFile(t, store, 10)}, Moves: []Move{move("b/0", -1, 1)}})
+	landed := mustCommit(t, table, Commit{Remove: old[:2], ReadVersion: 1, Rearrange: true, Add: []Add{mustFile(t, store, 3)}})
+	if landed.Version != 3 || landed.Attempts != 2 {
+		t.Errorf("behind an append: %+v", landed)
+	}
+	// Seen before the try, not only after a lost race: the table has been refreshed meanwhile.
+	if _, err := other.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var conflict *ConflictError
+	_, err := other.Commit(t.Context(), Commit{Remove: old[1:], ReadVersion: 1, Rearrange: true, Add: []Add{mustFile(t, store, 5)}})
+	if !errors.As(err, &conflict) || conflict.Version != 3 || len(conflict.Paths) != 1 || conflict.Paths[0] != old[1].Path {
+		t.Fatalf("removed twice: %v", err)
+	}
+	if files, rows := counts(t, mustSnapshot(t, other)); files != 3 || rows != 16 {
+		t.Errorf("%d files with %d rows", files, rows)
+	}
+	if err := store.Delete(t.Context(), commitName(2)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = other.Commit(t.Context(), Commit{Remove: old[2:], ReadVersion: 1, Rearrange: true, Add: []Add{mustFile(t, store, 3)}})
+	if !errors.As(err, &conflict) || len(conflict.Paths) != 0 {
+		t.Errorf("behind a hole in the log: %v", err)
+	}
+}
+
+// TestRewriteRaces compacts with several writers at once beside appends: every row is there once, whoever won.
+func TestRewriteRaces(t *testing.T) {
+	store := object.NewMemory("t")
+	table := mustCreate(t, store, Spec{}, Options{})
+	const appends = 40
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range appends {
+			a, err := fakeFile(t.Context(), store, 1)
+			if err == nil {
+				_, err = table.Commit(t.Context(), Commit{Add: []Add{a}})
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 3 {
+		wg.Go(func() {
+			mine, err := Open(t.Context(), store, Options{})
+			for n := 0; n < 15 && err == nil; n++ {
+				err = rewriteAll(t, mine)
+				if conflict := (*ConflictError)(nil); errors.As(err, &conflict) {
+					err = nil
+				}
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if _, rows := counts(t, mustSnapshot(t, table)); rows != appends {
+		t.Errorf("%d rows of %d", rows, appends)
+	}
+}
+
+// rewriteAll replaces all files by one.
+func rewriteAll(t *testing.T, table *Table) error {
+	s, err := table.Snapshot(t.Context())
+	if err != nil {
+		return err
+	}
+	c := Commit{ReadVersion: s.Head.Version, Rearrange: true}
+	var rows int64
+	for a, err := range s.Files(t.Context()) {
+		if err != nil {
+			return err
+		}
+		n, _ := a.NumRecords()
+		rows += n
+		c.Remove = append(c.Remove, a)
+	}
+	if len(c.Remove) < 2 {
+		return nil
+	}
+	add, err := fakeFile(t.Context(), table.Store(), rows)
+	if err != nil {
+		return err
+	}
+	c.Add = []Add{add}
+	_, err = table.Commit(t.Context(), c)
+	return err
+}
+
+func TestRewriteRefused(t *testing.T) {
+	store := object.NewMemory("t")
+	table := mustCreate(t, store, Spec{Configuration: map[string]string{"delta.appendOnly": "true"}}, Options{})
+	a := mustFile(t, store, 1)
+	mustCommit(t, table, Commit{Add: []Add{a}})
+	for name, c := range map[string]struct {
+		commit Commit
+		want   string
+	}{
+		"delete of an append-only table": {Commit{Remove: []Add{a}, ReadVersion: 1}, "delta.appendOnly"},
+		"removed twice":                  {Commit{Remove: []Add{a, a}, ReadVersion: 1}, "twice"},
+		"added and removed":              {Commit{Add: []Add{a}, Remove: []Add{a}, ReadVersion: 1, Rearrange: true}, "both"},
+		"no removal":                     {Commit{Add: []Add{a}, Rearrange: true}, "removes no file"},
+		"no version":                     {Commit{Remove: []Add{a}, ReadVersion: -1, Rearrange: true}, "without a version"},
+	} {
+		if _, err := table.Commit(t.Context(), c.commit); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	if v := table.Head().Version; v != 1 {
+		t.Errorf("version %d", v)
+	}
+}
