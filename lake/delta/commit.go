@@ -19,6 +19,9 @@ type Commit struct {
 	// removed of other files, doesn't matter. The objects stay: a vacuum deletes them when no reader can need them any more.
 	Remove      []Add
 	ReadVersion int64
+	// Exact says that what is added and removed was chosen by all rows of ReadVersion, so that the commit lands right behind that version or
+	// not at all: any commit of another writer in between is a *ConflictError.
+	Exact bool
 	// Rearrange says that the rows of Add are those of Remove, so that nothing changes for readers of changes (dataChange false), and
 	// tables that only take appends allow it: a compaction.
 	Rearrange bool
@@ -71,7 +74,7 @@ const (
 //   - *FencedError: another writer has moved one of the application ids.
 //   - *UnsupportedError: the table's protocol or constraints forbid this package to write it (perhaps only now).
 //   - *MetadataChangedError, or what c.Metadata returned.
-//   - *ConflictError: another writer has removed one of the files that c removes.
+//   - *ConflictError: another writer has removed one of the files that c removes, or committed anything where c is Exact.
 //   - *UndecidedError: see there. Only then may something have landed.
 //   - any other: nothing landed, and the same call may be made again.
 //
@@ -175,6 +178,9 @@ func (a *attempt) try(ctx context.Context) (landed Landed, again bool, err error
 	changed := a.wanted != head.Metadata && !a.wanted.Equal(head.Metadata)
 	if len(a.commit.Add)+len(a.commit.Remove) == 0 && len(a.commit.Moves) == 0 && !changed {
 		return Landed{Version: head.Version}, false, nil
+	}
+	if a.commit.Exact && head.Version != a.commit.ReadVersion {
+		return landed, false, &ConflictError{Table: head.table, Version: head.Version, exact: true}
 	}
 	if err := a.checkRemovals(ctx, head); err != nil {
 		return landed, false, err
@@ -285,7 +291,7 @@ func (a *attempt) entry(head *Head, changed bool) ([]byte, error) {
 func (a *attempt) info(head *Head, now int64) *CommitInfo {
 	c := a.commit
 	info := &CommitInfo{
-		Timestamp: now, Operation: c.Operation, OperationParameters: c.OperationParameters, IsBlindAppend: len(c.Remove) == 0,
+		Timestamp: now, Operation: c.Operation, OperationParameters: c.OperationParameters, IsBlindAppend: len(c.Remove) == 0 && !c.Exact,
 		EngineInfo: a.table.opts.Engine, TxnID: a.txnID, ReadVersion: head.Version, UserMetadata: c.UserMetadata, Extra: c.Info,
 	}
 	if info.Operation == "" {

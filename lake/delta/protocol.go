@@ -31,6 +31,7 @@ const (
 	featureInvariants   = "invariants"
 	featureTimestampNTZ = "timestampNtz"
 	featureICT          = "inCommitTimestamp"
+	featureVectors      = "deletionVectors"
 )
 
 // Table properties (PROTOCOL.md and the reference implementation).
@@ -40,6 +41,8 @@ const (
 	propCheckpointInterval = "delta.checkpointInterval"
 	propLogRetention       = "delta.logRetentionDuration"
 	propLogCleanup         = "delta.enableExpiredLogCleanup"
+	propChangeFeed         = "delta.enableChangeDataFeed"
+	propVectors            = "delta.enableDeletionVectors"
 	propTxnRetention       = "delta.setTransactionRetentionDuration"
 	propFileRetention      = "delta.deletedFileRetentionDuration"
 	propStatsAsJSON        = "delta.checkpoint.writeStatsAsJson"
@@ -62,7 +65,7 @@ var readable = []string{
 // identityColumns and allowColumnDefaults are harmless by themselves; what they allow is refused where it is used (see
 // constraints). changeDataFeed asks nothing of an append. Domain metadata is kept by leaving it alone.
 var writable = []string{
-	featureAppendOnly, featureInvariants, featureTimestampNTZ, featureICT, "domainMetadata", "v2Checkpoint",
+	featureAppendOnly, featureInvariants, featureTimestampNTZ, featureICT, featureVectors, "domainMetadata", "v2Checkpoint",
 	"vacuumProtocolCheck", "changeDataFeed", "checkConstraints", "generatedColumns", "identityColumns", "allowColumnDefaults",
 }
 
@@ -171,6 +174,10 @@ func required(m *Metadata) Protocol {
 	if m.Configuration[propICT] == "true" {
 		writer = append(writer, featureICT)
 	}
+	if m.Flag(propVectors, false) {
+		reader = append(reader, featureVectors)
+		writer = append(writer, featureVectors)
+	}
 	if len(writer) == 0 {
 		return Protocol{MinReaderVersion: 1, MinWriterVersion: 2}
 	}
@@ -182,6 +189,7 @@ func required(m *Metadata) Protocol {
 		writer = append(writer, featureInvariants)
 	}
 	slices.Sort(writer)
+	slices.Sort(reader)
 	p := Protocol{MinReaderVersion: 1, MinWriterVersion: featureWriter, WriterFeatures: writer}
 	if len(reader) > 0 {
 		p.MinReaderVersion, p.ReaderFeatures = featureReader, reader

@@ -52,7 +52,7 @@ func TestWriteRefusals(t *testing.T) {
 		{features("", `"appendOnly","invariants","domainMetadata","inCommitTimestamp"`), "long", "", nil, ""},
 		{features(`"timestampNtz","v2Checkpoint","vacuumProtocolCheck"`, `"timestampNtz","v2Checkpoint","vacuumProtocolCheck"`), "timestamp_ntz", "", nil, ""},
 		{features("", `"rowTracking","futureThing"`), "long", "", nil, "table feature rowTracking, table feature futureThing"},
-		{features(`"deletionVectors"`, `"deletionVectors"`), "long", "", nil, "deletionVectors"},
+		{features(`"deletionVectors"`, `"deletionVectors"`), "long", "", nil, ""},
 		{features("", `"clustering"`), "long", "", nil, "clustering"},
 		{features("", `"checkConstraints"`), "long", "", nil, ""},
 		{features("", `"checkConstraints"`), "long", "", check, "CHECK constraint positive (a > 0)"},

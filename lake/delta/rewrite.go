@@ -15,9 +15,13 @@ type ConflictError struct {
 	Table   string
 	Version int64    // of the commit that came in between; 0 if the log doesn't tell any more
 	Paths   []string // the files, as in the log; empty if the log doesn't tell any more
+	exact   bool     // the commit was bound to its version
 }
 
 func (e *ConflictError) Error() string {
+	if e.exact {
+		return fmt.Sprintf("table %s: version %d of another writer came before this commit, which was made for the version before; read the table again", e.Table, e.Version)
+	}
 	if len(e.Paths) == 0 {
 		return fmt.Sprintf("table %s: the log no longer tells what happened to the files that this commit removes; read the table again", e.Table)
 	}
@@ -63,6 +67,10 @@ func (a *attempt) checkRemovals(ctx context.Context, head *Head) error {
 		return &UnsupportedError{head.table, "write", []string{"the table property " + propAppendOnly},
 			"which forbids to change or delete rows: unset it, or keep this table to appends"}
 	}
+	if !c.Rearrange && head.Metadata.Flag(propChangeFeed, false) {
+		return &UnsupportedError{head.table, "write", []string{"the table property " + propChangeFeed},
+			"which wants each changed row recorded beside: unset it, or keep this table to appends"}
+	}
 	if a.removals == nil {
 		a.removals = make(map[string]bool, len(c.Remove))
 		for i := range c.Remove {
@@ -98,7 +106,7 @@ func (a *attempt) checkWinner(head *Head, version int64, data []byte) error {
 		return a.table.wrap(fmt.Errorf("log entry %s: %w", commitName(version), err))
 	}
 	if len(gone) > 0 {
-		return &ConflictError{head.table, version, gone}
+		return &ConflictError{Table: head.table, Version: version, Paths: gone}
 	}
 	return nil
 }

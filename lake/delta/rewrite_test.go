@@ -3,9 +3,12 @@ package delta
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/tributary-io/tributary/lake/object"
 )
@@ -174,5 +177,83 @@ func TestRewriteRefused(t *testing.T) {
 	}
 	if v := table.Head().Version; v != 1 {
 		t.Errorf("version %d", v)
+	}
+}
+
+// TestExactCommits lands a commit that was chosen by all rows only right behind the version that it was chosen by.
+func TestExactCommits(t *testing.T) {
+	store := object.NewMemory("t")
+	table := mustCreate(t, store, Spec{}, Options{})
+	other := mustOpen(t, store, Options{})
+	mustCommit(t, other, Commit{Moves: []Move{move("b/0", -1, 1)}})
+	exact := Commit{Add: []Add{mustFile(t, store, 2)}, Exact: true}
+	var conflict *ConflictError
+	if _, err := table.Commit(t.Context(), exact); !errors.As(err, &conflict) || conflict.Version != 1 {
+		t.Fatalf("another commit came in between, but: %v", err)
+	}
+	exact.ReadVersion = 1
+	if landed := mustCommit(t, table, exact); landed.Version != 2 {
+		t.Errorf("%+v", landed)
+	}
+}
+
+// TestVectorTables makes a table with deletion vectors, gives a file one after the other, and reads what is live from the log, from a
+// checkpoint, and what changed from the entries.
+func TestVectorTables(t *testing.T) {
+	store := object.NewMemory("t")
+	table := mustCreate(t, store, Spec{Configuration: map[string]string{"delta.enableDeletionVectors": "true", "delta.checkpointInterval": "4"}}, Options{})
+	if p := table.Head().Protocol; p.MinReaderVersion != 3 || !slices.Equal(p.ReaderFeatures, []string{"deletionVectors"}) || !slices.Equal(p.WriterFeatures, []string{"deletionVectors"}) {
+		t.Errorf("protocol %+v", p)
+	}
+	file := mustFile(t, store, 3)
+	mustCommit(t, table, Commit{Add: []Add{file}})
+	for n := range uint32(3) {
+		vectors, _, err := WriteDeletionVectors(t.Context(), store, []*roaring.Bitmap{roaring.BitmapOf(n, 5)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := file
+		next.DeletionVector = vectors[0]
+		mustCommit(t, table, Commit{Add: []Add{next}, Remove: []Add{file}, ReadVersion: table.Head().Version, Exact: true})
+		file = next
+	}
+	if err := table.Maintain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := mustOpen(t, store, Options{})
+	if h := again.Head(); h.NumFiles != 1 {
+		t.Errorf("%d files are counted", h.NumFiles)
+	}
+	live := liveFiles(t, again)
+	if got := live[file.Path]; len(live) != 1 || got.DeletionVector.UniqueID() != file.DeletionVector.UniqueID() {
+		t.Errorf("live: %v", live)
+	}
+	var versions []int64
+	err := again.Changes(t.Context(), 1, 4, func(c FileChanges) error {
+		versions = append(versions, c.Version)
+		if len(c.Add) != 1 || len(c.Remove) != 1 || c.Add[0].DeletionVector.UniqueID() == c.Remove[0].DeletionVector.UniqueID() {
+			t.Errorf("%+v", c)
+		}
+		return nil
+	})
+	if err != nil || !slices.Equal(versions, []int64{2, 3, 4}) {
+		t.Errorf("changes of %v, %v", versions, err)
+	}
+	if err := again.Changes(t.Context(), 4, 5, func(FileChanges) error { return nil }); !errors.Is(err, object.ErrNotFound) {
+		t.Errorf("a version that isn't there: %v", err)
+	}
+}
+
+// TestChangeFeedTablesTakeAppendsOnly keeps rows from changing where each change would have to be recorded beside.
+func TestChangeFeedTablesTakeAppendsOnly(t *testing.T) {
+	head := &Head{Metadata: &Metadata{Configuration: map[string]string{propChangeFeed: "true"}}, table: "t"}
+	a := &attempt{commit: &Commit{Remove: []Add{{Path: "x"}}}}
+	var unsupported *UnsupportedError
+	if err := a.checkRemovals(t.Context(), head); !errors.As(err, &unsupported) || !strings.Contains(err.Error(), propChangeFeed) {
+		t.Errorf("%v", err)
+	}
+	a.commit.Rearrange = true
+	if err := a.checkRemovals(t.Context(), head); err != nil {
+		t.Errorf("a compaction changes no row, but: %v", err)
 	}
 }
