@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"unsafe"
+
+	"github.com/tributary-io/tributary/serde/internal/plainjson"
 )
 
 // JSON is a serde of one JSON text a record, by encoding/json and T's tags.
@@ -19,7 +22,7 @@ import (
 // Numbers read into an interface are float64 and exact to 2^53 only. A T with an UnmarshalJSON of its own must copy what it
 // keeps, as json.Unmarshaler demands.
 func JSON[T any](opts ...JSONOption) Serde[T] {
-	s := jsonSerde[T]{nullable: Nullable[T]()}
+	s := jsonSerde[T]{nullable: Nullable[T](), plan: plainjson.For(reflect.TypeFor[T]())}
 	for _, o := range opts {
 		o(&s.cfg)
 	}
@@ -37,6 +40,7 @@ func StrictFields() JSONOption { return func(c *jsonConfig) { c.strict = true } 
 type jsonSerde[T any] struct {
 	cfg      jsonConfig
 	nullable bool
+	plan     *plainjson.Plan // nil where all is left to encoding/json
 }
 
 func (jsonSerde[T]) NonAliasing() {}
@@ -55,6 +59,12 @@ func (jsonSerde[T]) Append(dst []byte, v T) ([]byte, error) {
 }
 
 func (s jsonSerde[T]) Decode(data []byte) (v T, err error) {
+	if s.plan != nil {
+		if s.plan.Decode(data, unsafe.Pointer(&v), s.cfg.strict) {
+			return v, nil
+		}
+		v = *new(T) // parts of it may be there
+	}
 	if !s.nullable && bytes.Equal(bytes.TrimSpace(data), jsonNull) {
 		return v, fmt.Errorf("JSON null for %s: declare it as *%[1]s", reflect.TypeFor[T]())
 	}
