@@ -1,20 +1,15 @@
 package lake
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"math/big"
-	"slices"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
-
 	"github.com/tributary-io/tributary/lake/columns"
+	"github.com/tributary-io/tributary/lake/datafile"
 	"github.com/tributary-io/tributary/lake/delta"
 	"github.com/tributary-io/tributary/lake/object"
 )
@@ -24,7 +19,7 @@ import (
 type Row = map[string]any
 
 // ReadRows reads all rows of a table's newest version, file by file in no particular order. It holds one data file in memory. It
-// is for tests, tools and examples: tables with deletion vectors or column mapping, which this package never writes, are refused.
+// is for tests, tools and examples: tables with deletion vectors, which this package doesn't write, are refused.
 func ReadRows(ctx context.Context, place string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		store, err := openToRead(ctx, place)
@@ -53,8 +48,9 @@ func readStore(ctx context.Context, store object.Store, place string) iter.Seq2[
 			return
 		}
 		md := snap.Head.Metadata
-		if mode := md.Configuration["delta.columnMapping.mode"]; mode != "" && mode != "none" {
-			yield(nil, unreadable(place, "column mapping"))
+		layout, err := datafile.NewLayout(md)
+		if err != nil {
+			yield(nil, fmt.Errorf("table %s: %w", place, err))
 			return
 		}
 		for add, err := range snap.Files(ctx) {
@@ -65,7 +61,7 @@ func readStore(ctx context.Context, store object.Store, place string) iter.Seq2[
 				yield(nil, err)
 				return
 			}
-			for row, err := range readFile(ctx, store, md, &add) {
+			for row, err := range readFile(ctx, store, layout, md, &add) {
 				if !yield(row, err) || err != nil {
 					return
 				}
@@ -74,8 +70,11 @@ func readStore(ctx context.Context, store object.Store, place string) iter.Seq2[
 	}
 }
 
+// readBatch is how many rows are decoded at once.
+const readBatch = 4096
+
 // readFile yields the rows of one data file, with its partition values.
-func readFile(ctx context.Context, store object.Store, md *delta.Metadata, add *delta.Add) iter.Seq2[Row, error] {
+func readFile(ctx context.Context, store object.Store, l *datafile.Layout, md *delta.Metadata, add *delta.Add) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		fail := func(err error) { yield(nil, fmt.Errorf("data file %s: %w", add.Path, err)) }
 		fixed, err := partitionRow(md, add)
@@ -83,104 +82,43 @@ func readFile(ctx context.Context, store object.Store, md *delta.Metadata, add *
 			fail(err)
 			return
 		}
-		name, err := add.Name()
+		f, err := datafile.Open(ctx, store, l, add)
 		if err != nil {
-			fail(err)
+			yield(nil, err)
 			return
 		}
-		data, err := store.Get(ctx, name)
-		if err != nil {
-			fail(err)
-			return
-		}
-		pf, err := file.NewParquetReader(bytes.NewReader(data))
-		if err != nil {
-			fail(err)
-			return
-		}
-		defer pf.Close()
-		fr, err := pqarrow.NewFileReader(pf, pqarrow.ArrowReadProperties{BatchSize: 4096}, memory.DefaultAllocator)
-		if err != nil {
-			fail(err)
-			return
-		}
-		rr, err := fr.GetRecordReader(ctx, nil, nil)
-		if err != nil {
-			fail(err)
-			return
-		}
-		defer rr.Release()
-		for rr.Next() {
-			if !yieldRows(rr.RecordBatch(), md, fixed, yield) {
+		defer f.Close()
+		for rec, err := range f.Batches(ctx, readBatch) {
+			if err != nil {
+				yield(nil, err)
 				return
 			}
-		}
-		if err := rr.Err(); err != nil {
-			fail(err)
-		}
-	}
-}
-
-func yieldRows(rec arrow.RecordBatch, md *delta.Metadata, fixed Row, yield func(Row, error) bool) bool {
-	places := make([]int, len(md.Schema.Fields))
-	for i, f := range md.Schema.Fields {
-		places[i] = slices.IndexFunc(rec.Schema().Fields(), func(a arrow.Field) bool { return a.Name == f.Name })
-	}
-	for n := range int(rec.NumRows()) {
-		row := make(Row, len(places))
-		for i, f := range md.Schema.Fields {
-			v, isFixed := fixed[f.Name]
-			switch {
-			case isFixed:
-				row[f.Name] = v
-			case places[i] >= 0:
-				row[f.Name] = conform(f.Type, columns.Value(rec.Column(places[i]), n))
-			default:
-				row[f.Name] = nil
+			for i := range int(rec.NumRows()) {
+				row := l.Row(rec, i)
+				maps.Copy(row, fixed)
+				if !yield(row, nil) {
+					return
+				}
 			}
 		}
-		if !yield(row, nil) {
-			return false
-		}
 	}
-	return true
 }
 
-// conform adds the members of structs that a file from before a change of schema lacks.
-func conform(t delta.Type, v any) any {
-	switch t := t.(type) {
-	case *delta.StructType:
-		m, ok := v.(map[string]any)
-		if !ok {
-			return v
-		}
-		for _, f := range t.Fields {
-			m[f.Name] = conform(f.Type, m[f.Name])
-		}
-	case *delta.ArrayType:
-		l, _ := v.([]any)
-		for i := range l {
-			l[i] = conform(t.Element, l[i])
-		}
-	case *delta.MapType:
-		m, _ := v.(map[string]any)
-		for k := range m {
-			m[k] = conform(t.Value, m[k])
-		}
-	}
-	return v
-}
-
-// partitionRow reads the partition values of a file in the form of columns.Value.
+// partitionRow reads the partition values of a file in the form of columns.Value, and what is in no file: columns of nulls only.
 func partitionRow(md *delta.Metadata, add *delta.Add) (Row, error) {
 	row := Row{}
 	for _, name := range md.PartitionColumns {
 		f, _ := md.Schema.Field(name)
-		v, err := delta.ParsePartition(f.Type, add.PartitionValues[name])
+		v, err := delta.ParsePartition(f.Type, md.PartitionValue(add, name))
 		if err != nil {
 			return nil, fmt.Errorf("partition column %s: %w", name, err)
 		}
 		row[name] = plainPartition(f.Type.(delta.Primitive), v)
+	}
+	for _, f := range md.Schema.Fields {
+		if f.Type == delta.Void {
+			row[f.Name] = nil
+		}
 	}
 	return row, nil
 }

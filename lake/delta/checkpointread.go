@@ -1,7 +1,6 @@
 package delta
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -99,18 +98,15 @@ func checkpointGone(err error, name string) error {
 	return fmt.Errorf("read checkpoint %s: %w", name, err)
 }
 
-// wholeCheckpoint is the size up to which a checkpoint file is fetched in one request.
-const wholeCheckpoint = 8 << 20
-
 func readParquetCheckpoint(ctx context.Context, store object.Store, name string, size int64, want part, fn func(*action) error) error {
-	source := &storeReader{ctx: ctx, store: store, name: name, size: size}
-	if err := source.open(); err != nil {
+	source, err := object.OpenReader(ctx, store, name, size)
+	if err != nil {
 		return checkpointGone(err, name)
 	}
-	err := scanCheckpoint(ctx, source, want, fn)
+	err = scanCheckpoint(ctx, source, want, fn)
 	switch {
-	case err == nil || source.failed != nil:
-		return errors.Join(err, source.failed)
+	case err == nil || source.Err() != nil:
+		return errors.Join(err, source.Err())
 	case errors.Is(err, errStop):
 		return errors.Unwrap(err)
 	}
@@ -227,63 +223,4 @@ func wantedColumns(reader *file.Reader, want part) (columns []int) {
 		columns = append(columns, i)
 	}
 	return columns
-}
-
-// storeReader reads an object piece by piece for the Parquet library, or holds it whole if it is small. It keeps the store's
-// error, since the library doesn't always pass it on.
-type storeReader struct {
-	ctx    context.Context
-	store  object.Store
-	name   string
-	size   int64 // as the listing said; checked at open
-	pos    int64
-	whole  *bytes.Reader
-	failed error
-}
-
-func (r *storeReader) open() error {
-	if r.size > 0 && r.size > wholeCheckpoint {
-		info, err := r.store.Stat(r.ctx, r.name)
-		r.size = info.Size
-		return err
-	}
-	data, err := r.store.Get(r.ctx, r.name)
-	r.whole, r.size = bytes.NewReader(data), int64(len(data))
-	return err
-}
-
-func (r *storeReader) ReadAt(p []byte, off int64) (int, error) {
-	if r.whole != nil {
-		return r.whole.ReadAt(p, off)
-	}
-	data, err := r.store.GetRange(r.ctx, r.name, off, int64(len(p)))
-	if err != nil {
-		r.failed = err
-		return 0, err
-	}
-	n := copy(p, data)
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-func (r *storeReader) Read(p []byte) (int, error) {
-	n, err := r.ReadAt(p, r.pos)
-	r.pos += int64(n)
-	return n, err
-}
-
-func (r *storeReader) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += r.pos
-	case io.SeekEnd:
-		offset += r.size
-	}
-	if offset < 0 {
-		return 0, fmt.Errorf("seek before the start of %s", r.name)
-	}
-	r.pos = offset
-	return offset, nil
 }

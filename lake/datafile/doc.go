@@ -1,0 +1,12 @@
+// Package datafile reads the Parquet files of a Delta table, whoever wrote them, as Arrow batches of the table's columns.
+//
+//	NewLayout   a table's metadata -> the columns that its data files hold: types, names and ids under column mapping
+//	Open        one file: what it is, and whether its values can be written anew without a change
+//	File.Batches its rows, batch by batch, in the layout's columns: columns that the file lacks are null, types that were narrower
+//	            when it was written are widened, columns of other names (column mapping) are found by physical name or by id
+//
+// Partition columns are not in data files; their values are in the log. Deletion vectors are not this package's: who reads a file that has
+// one must drop the rows that it names.
+//
+// The package knows neither commits nor sinks.
+package datafile

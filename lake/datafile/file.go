@@ -1,0 +1,131 @@
+package datafile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"github.com/tributary-io/tributary/lake/delta"
+	"github.com/tributary-io/tributary/lake/object"
+)
+
+// File is one open data file. It is used by one goroutine, and closed by who opened it.
+type File struct {
+	name   string
+	source *object.Reader
+	reader *file.Reader
+	layout *Layout
+}
+
+// Open opens a file that an add action names.
+func Open(ctx context.Context, store object.Store, l *Layout, add *delta.Add) (_ *File, err error) {
+	name, err := add.Name()
+	if err != nil {
+		return nil, err
+	}
+	f := &File{name: name, layout: l}
+	defer f.rescue(&err)
+	if f.source, err = object.OpenReader(ctx, store, name, add.Size); err != nil {
+		return nil, fmt.Errorf("data file %s: %w", name, err)
+	}
+	if f.reader, err = file.NewParquetReader(f.source); err != nil {
+		return nil, f.wrap(err)
+	}
+	return f, nil
+}
+
+// rescue turns panics of the Parquet library, which come from damaged files, into errors.
+func (f *File) rescue(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("data file %s: parquet: %v", f.name, p)
+	}
+}
+
+func (f *File) wrap(err error) error {
+	if failed := f.source.Err(); failed != nil {
+		err = errors.Join(failed, err)
+	}
+	return fmt.Errorf("data file %s: %w", f.name, err)
+}
+
+// Rows is the number of rows in the file, those that a deletion vector names among them.
+func (f *File) Rows() int64 { return f.reader.NumRows() }
+
+// Close ends the reading.
+func (f *File) Close() error { return f.reader.Close() }
+
+// Batches yields the rows in their order, as batches of at most size rows in the layout's columns (Layout.Arrow). A batch is valid until the
+// next one is asked for; who keeps it longer calls Retain.
+func (f *File) Batches(ctx context.Context, size int64) iter.Seq2[arrow.RecordBatch, error] {
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		rows, err := f.records(ctx, size)
+		if err != nil {
+			yield(nil, f.wrap(err))
+			return
+		}
+		defer rows.Release()
+		for {
+			rec, err := f.next(rows)
+			if err == io.EOF {
+				return
+			}
+			if err != nil {
+				yield(nil, f.wrap(err))
+				return
+			}
+			if !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (f *File) records(ctx context.Context, size int64) (_ pqarrow.RecordReader, err error) {
+	defer f.rescue(&err)
+	fr, err := pqarrow.NewFileReader(f.reader, pqarrow.ArrowReadProperties{BatchSize: size}, memory.DefaultAllocator)
+	if err != nil {
+		return nil, err
+	}
+	return fr.GetRecordReader(ctx, nil, nil)
+}
+
+func (f *File) next(rows pqarrow.RecordReader) (_ arrow.RecordBatch, err error) {
+	defer f.rescue(&err)
+	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			return nil, err
+		}
+		return nil, io.EOF
+	}
+	return f.layout.conform(rows.RecordBatch())
+}
+
+// conform brings a batch as a file has it into the layout's columns.
+func (l *Layout) conform(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
+	have := rec.Schema().Fields()
+	if l.byID && rec.NumCols() > 0 && !hasIDs(have) {
+		return nil, errors.New("its columns have no ids, by which the table finds them (column mapping mode id)")
+	}
+	out := make([]arrow.Array, len(l.columns))
+	for i := range l.columns {
+		c := &l.columns[i]
+		var err error
+		if at := l.find(have, c); at >= 0 {
+			out[i], err = l.fit(rec.Column(at), c)
+		} else {
+			out[i], err = missing(c, int(rec.NumRows()))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", c.name, err)
+		}
+	}
+	return array.NewRecordBatch(l.schema, out, rec.NumRows()), nil
+}
