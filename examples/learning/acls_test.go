@@ -63,7 +63,6 @@ func TestProductsHaveTheRightsThatTheyNeed(t *testing.T) {
 
 // On a broker with ACLs: the tile runs with its rights and reads its topic only, and finance can't produce.
 func TestRightsOnABroker(t *testing.T) {
-	notYet(t, "with the listed rights the tile starts and counts nothing within three minutes")
 	users := map[string]string{"learning-activity": "a", "learning-finance": "f", "learning-producer": "p"}
 	cluster := realkafka.StartSecure(t, users)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)

@@ -41,11 +41,12 @@ func validProgress(key **string, value *[]byte, _ *sink.Meta) error {
 	return err
 }
 
-// progressTime is a record's event time. One that is not valid has that of its topic, so that it comes to where it is rejected.
-var progressTime processors.TimestampExtractor[*string, []byte] = func(r *processors.Record[*string, []byte], _ *processors.RawRecord, _ int64) (int64, error) {
+// progressTime is a record's event time. One that is not valid has its partition's: so it comes to where it is rejected in its turn, and moves no
+// clock. Its topic's time would be later than that of all events behind it, and would close their windows.
+var progressTime processors.TimestampExtractor[*string, []byte] = func(r *processors.Record[*string, []byte], _ *processors.RawRecord, partitionTime int64) (int64, error) {
 	p, err := ParseProgress(r.Key, r.Value)
 	if err != nil {
-		return max(0, r.Timestamp), nil
+		return max(0, partitionTime), nil
 	}
 	return p.EventTime.UnixMilli(), nil
 }

@@ -136,6 +136,26 @@ func TestTilesCountClosedWindows(t *testing.T) {
 	}
 }
 
+// A record that is rejected moves no clock: with its topic's time it would be taken for later than all events behind it, so that it, and they with
+// it, would be taken up after all others.
+func TestRejectedRecordsMoveNoClock(t *testing.T) {
+	const brokers, partition = 1_800_000_000_000, 1_780_000_000_000
+	anna := "anna"
+	for name, c := range map[string]struct {
+		value                   []byte
+		partitionTime, expected int64
+	}{
+		"valid":                      {with(validBase, nil), partition, june.Add(12 * time.Hour).UnixMilli()},
+		"rejected":                   {[]byte("bad"), partition, partition},
+		"rejected, before any event": {[]byte("bad"), processors.NoTimestamp, 0},
+	} {
+		r := &processors.Record[*string, []byte]{Key: &anna, Value: c.value, Timestamp: brokers}
+		if got, err := progressTime(r, nil, c.partitionTime); err != nil || got != c.expected {
+			t.Errorf("%s: %d, %v, want %d", name, got, err, c.expected)
+		}
+	}
+}
+
 // An event at the edge of its window's lateness counts, and one behind it is late.
 func TestLateness(t *testing.T) {
 	d := harness(t, "activity")
