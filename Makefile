@@ -109,4 +109,4 @@ KILL_SECONDS ?= 150
 .PHONY: kill-loop
 kill-loop: ## land KILL_ROWS rows from a real Kafka with three instances under kill -9, and have DuckDB count them
 	TRIBUTARY_REQUIRE_KAFKA=1 TRIBUTARY_REQUIRE_READERS=1 TRIBUTARY_KILL_ROWS=$(KILL_ROWS) TRIBUTARY_KILL_SECONDS=$(KILL_SECONDS) \
-		go test -count=1 -v -timeout 60m -run '^TestKillLoop$$' ./internal/land
+		go test -count=1 -v -timeout 60m -run '^TestKillLoop$$' ./land

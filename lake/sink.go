@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 
+	"github.com/tributary-io/tributary/lake/columns"
 	"github.com/tributary-io/tributary/lake/rows"
 	"github.com/tributary-io/tributary/lake/sink"
 )
@@ -15,6 +17,9 @@ type deltaSink struct {
 	place  string
 	opts   options
 	layout *layout // set by Bind
+
+	checkMu sync.Mutex
+	check   *columns.Builder // of CheckRow; empty between two calls
 }
 
 // Delta makes a sink of a Delta table. place is the path of the table's folder, or a URL that object.Open knows: file:///path, and
@@ -42,6 +47,20 @@ func (s *deltaSink) Bind(key, value reflect.Type) error {
 		return fmt.Errorf("table %s can't hold the stream's rows:\n%w", s.place, errors.Join(errs...))
 	}
 	s.layout = l
+	return nil
+}
+
+// CheckRow implements sink.Checker: a row that doesn't become columns on the harness wouldn't in production.
+func (s *deltaSink) CheckRow(key, value any, meta *sink.Meta) error {
+	s.checkMu.Lock()
+	defer s.checkMu.Unlock()
+	if s.check == nil {
+		s.check = columns.NewBuilder(s.layout.Schema)
+	}
+	defer s.check.Reset()
+	if err := s.layout.append(s.check, 0, key, value, meta); err != rows.ErrTombstone {
+		return err
+	}
 	return nil
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/tributary-io/tributary/examples/shop"
 	"github.com/tributary-io/tributary/internal/demo"
 	"github.com/tributary-io/tributary/internal/kafkaflags"
-	"github.com/tributary-io/tributary/internal/orders"
 )
 
 // demoFlags are the flags that the demonstration's commands share.
@@ -54,7 +54,7 @@ func (f *demoFlags) finish(cmd *cobra.Command) (err error) {
 	if f.date == "" {
 		return nil
 	}
-	f.cfg.Spec.Date, err = orders.ParseDate(f.date)
+	f.cfg.Spec.Date, err = shop.ParseDate(f.date)
 	return err
 }
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/tributary-io/tributary/internal/embedded"
 	"github.com/tributary-io/tributary/internal/kafkaflags"
-	"github.com/tributary-io/tributary/internal/land"
+	"github.com/tributary-io/tributary/land"
 	"github.com/tributary-io/tributary/schemas"
 )
 
@@ -129,6 +129,7 @@ func (f *landFlags) oneTopic(ctx context.Context, cfg *land.Config, topic string
 
 func newLand() *cobra.Command {
 	var f landFlags
+	var untilLanded bool
 	cmd := &cobra.Command{
 		Use:   "land [TOPIC]",
 		Short: "Land topics in Delta tables, each record once",
@@ -144,7 +145,7 @@ func newLand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return landRun(cmd.Context(), cmd.OutOrStdout(), cfg)
+			return landRun(cmd.Context(), cmd.OutOrStdout(), cfg, untilLanded)
 		},
 	}
 	f.add(cmd.Flags())
@@ -152,6 +153,7 @@ func newLand() *cobra.Command {
 	cmd.Flags().StringVar(&f.over.HTTP, "http", "", "address to serve /metrics, /healthz, /readyz, /streams and /catalogue on (ODS_SINK_HTTP)")
 	cmd.Flags().DurationVar(&f.over.Observe, "observe", 0, "observe all streams at this pace, such as 1m (ODS_SINK_OBSERVE_SECONDS)")
 	cmd.Flags().DurationVar(&f.over.Notice, "notice", 0, "with --observe: least time between two notices of new rows, default 1h (ODS_SINK_NOTICE_SECONDS)")
+	cmd.Flags().BoolVar(&untilLanded, "until-landed", false, "end when all that the topics hold now has landed")
 	cmd.Flags().StringVar(&f.over.NoticeURL, "notice-url", "", "with --observe: send notices of new rows there, as JSON (ODS_SINK_NOTICE_URL)")
 	cmd.AddCommand(newLandStatus(), newLandProve())
 	return cmd
@@ -160,7 +162,7 @@ func newLand() *cobra.Command {
 // residentLimit keeps the process below 512 MB: the collector works harder from here on. GOMEMLIMIT goes before it.
 const residentLimit = 400 << 20
 
-func landRun(ctx context.Context, out io.Writer, cfg land.Config) error {
+func landRun(ctx context.Context, out io.Writer, cfg land.Config, untilLanded bool) error {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(residentLimit)
 	}
@@ -172,7 +174,11 @@ func landRun(ctx context.Context, out io.Writer, cfg land.Config) error {
 	for i := range cfg.Streams {
 		fmt.Fprintf(out, "%s lands in %s\n", cfg.Streams[i].Topic, cfg.TablePlace(&cfg.Streams[i]))
 	}
-	if err := s.Run(ctx); err != nil {
+	run := s.Run
+	if untilLanded {
+		run = s.RunUntilLanded
+	}
+	if err := run(ctx); err != nil {
 		return err
 	}
 	for _, l := range s.Stats().Lake {

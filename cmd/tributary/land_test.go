@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/internal/embedded"
-	"github.com/tributary-io/tributary/internal/land"
 	"github.com/tributary-io/tributary/lake"
+	"github.com/tributary-io/tributary/land"
 )
 
 // printed may be written while it is read.

@@ -2,6 +2,9 @@ package devbroker_test
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +49,33 @@ func TestKeepsWhatItAcknowledged(t *testing.T) {
 		}
 		client.Close()
 		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A registry keeps what was registered, and refuses what its level forbids.
+func TestRegistryKeepsSchemas(t *testing.T) {
+	dir := t.TempDir()
+	for _, want := range []int{200, 200, 409} {
+		r, err := devbroker.StartRegistry(devbroker.RegistryConfig{Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := `{"schema":"\"long\""}`
+		if want == 409 {
+			text = `{"schema":"\"string\""}`
+		}
+		resp, err := http.Post(r.URL()+"/subjects/t-value/versions", "application/json", strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode != want || want == 200 && !strings.Contains(string(body), `"id":1`) {
+			t.Errorf("%d %s, want %d", resp.StatusCode, body, want)
+		}
+		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -6,7 +6,7 @@
 //	defer broker.Close()
 //	e, err := engine.New(plan, engine.Brokers(broker.Addrs()...))
 //
-// It speaks Kafka's protocol over TCP, with transactions, groups, compaction and retention; other programs can connect to it, too. It is one
+// StartRegistry does the same for programs that need a schema registry. The broker speaks Kafka's protocol over TCP, with transactions, groups, compaction and retention; other programs can connect to it, too. It is one
 // process, without replication and without security: no place for data that matters.
 //
 // The package knows nothing of topologies and engines.

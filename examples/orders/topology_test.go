@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tributary-io/tributary/examples/orders"
-	model "github.com/tributary-io/tributary/internal/orders"
+	model "github.com/tributary-io/tributary/examples/shop"
 	"github.com/tributary-io/tributary/schemas"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/topology/topologytest"

@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	app "github.com/tributary-io/tributary/examples/orders"
+	"github.com/tributary-io/tributary/examples/shop"
 	"github.com/tributary-io/tributary/internal/embedded"
-	"github.com/tributary-io/tributary/internal/orders"
 	"github.com/tributary-io/tributary/schemas"
 	"github.com/tributary-io/tributary/serde"
 )
@@ -30,7 +30,7 @@ type Cluster struct {
 	client    *kgo.Client
 	broker    *embedded.Broker
 	registry  *embedded.Registry
-	schemaIDs orders.SchemaIDs
+	schemaIDs shop.SchemaIDs
 }
 
 // Connect connects to the brokers and the registry that are given, and starts embedded ones below dir in place of those that are
@@ -127,7 +127,7 @@ func (c *Cluster) Prepare(ctx context.Context) error {
 		}
 		ids[i] = int32(id)
 	}
-	c.schemaIDs = orders.SchemaIDs{OrderEvents: ids[0], Customers: ids[1]}
+	c.schemaIDs = shop.SchemaIDs{OrderEvents: ids[0], Customers: ids[1]}
 	return nil
 }
 

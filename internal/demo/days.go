@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tributary-io/tributary/internal/orders"
+	"github.com/tributary-io/tributary/examples/shop"
 )
 
 // diary remembers which days were emitted with which settings, so that the model can be asked what all of them must give.
@@ -22,7 +22,7 @@ type diary struct {
 	path string
 }
 
-func openDiary(dir string, spec orders.Spec) (*diary, error) {
+func openDiary(dir string, spec shop.Spec) (*diary, error) {
 	d := &diary{Orders: spec.Orders, Seed: spec.Seed, path: filepath.Join(dir, "days.json")}
 	text, err := os.ReadFile(d.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,11 +59,11 @@ func (d *diary) note(day time.Time) error {
 }
 
 // model is what all the days must give.
-func (d *diary) model() (*orders.Model, error) {
-	spec := orders.Spec{Orders: d.Orders, Seed: d.Seed}
-	m := orders.NewModel(spec)
+func (d *diary) model() (*shop.Model, error) {
+	spec := shop.Spec{Orders: d.Orders, Seed: d.Seed}
+	m := shop.NewModel(spec)
 	for _, text := range d.Days {
-		day, err := orders.ParseDate(text)
+		day, err := shop.ParseDate(text)
 		if err != nil {
 			return nil, err
 		}

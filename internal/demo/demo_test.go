@@ -11,8 +11,8 @@ import (
 	"time"
 
 	app "github.com/tributary-io/tributary/examples/orders"
+	"github.com/tributary-io/tributary/examples/shop"
 	"github.com/tributary-io/tributary/internal/child"
-	"github.com/tributary-io/tributary/internal/orders"
 	"github.com/tributary-io/tributary/internal/realkafka"
 	"github.com/tributary-io/tributary/internal/realregistry"
 	"github.com/tributary-io/tributary/lake/readers"
@@ -25,12 +25,12 @@ func TestMain(m *testing.M) {
 
 func testConfig(t *testing.T) Config {
 	t.Helper()
-	date, err := orders.ParseDate("2026-06-01")
+	date, err := shop.ParseDate("2026-06-01")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return Config{
-		Dir: t.TempDir(), Spec: orders.Spec{Date: date, Orders: 3000, Seed: 11}, Out: &bytes.Buffer{},
+		Dir: t.TempDir(), Spec: shop.Spec{Date: date, Orders: 3000, Seed: 11}, Out: &bytes.Buffer{},
 		Log: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError})),
 	}
 }
@@ -134,7 +134,7 @@ func compareWithReaders(t *testing.T, cfg Config) {
 	raw, enriched := cfg.lake()+"/"+app.RawTable, cfg.lake()+"/"+app.EnrichedTable
 	const totals = `select count(*) as n, cast(sum(amount) * 100 as bigint) as cents, count(*) - count(coupon) as nulls,
 		epoch_ms(min(event_time)) as first, epoch_ms(max(event_time)) as last from t`
-	for table, want := range map[string]orders.Totals{raw: m.Raw, enriched: m.Enriched} {
+	for table, want := range map[string]shop.Totals{raw: m.Raw, enriched: m.Enriched} {
 		got := r.DuckDB(t, table, totals).Rows[0]
 		if got.Int(t, "n") != want.Rows || got.Int(t, "cents") != want.Cents || got.Int(t, "nulls") != want.NullCoupons ||
 			got.Int(t, "first") != want.MinTime || got.Int(t, "last") != want.MaxTime {

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/tributary-io/tributary/internal/orders"
+	"github.com/tributary-io/tributary/examples/shop"
 )
 
 // positionHeader tells of each emitted record which day it belongs to and how many of the day's records its partition has up to it,
@@ -28,9 +28,9 @@ type Emission struct {
 
 // Emit produces the customers and the events of the spec's day, each record once, however often it is interrupted and called again.
 // It refuses a day before one that the topic already has.
-func Emit(ctx context.Context, client *kgo.Client, spec orders.Spec, ids orders.SchemaIDs, e *Emission) error {
+func Emit(ctx context.Context, client *kgo.Client, spec shop.Spec, ids shop.SchemaIDs, e *Emission) error {
 	mark := customersMark(spec)
-	done, err := emitted(ctx, client, orders.CustomerTopic, func(_ int32, last string, count int64) (int64, error) {
+	done, err := emitted(ctx, client, shop.CustomerTopic, func(_ int32, last string, count int64) (int64, error) {
 		if last != mark {
 			return 0, fmt.Errorf("it holds the customers of other settings (%s, not %s): use the same --orders and --seed, or another --dir", last, mark)
 		}
@@ -40,20 +40,20 @@ func Emit(ctx context.Context, client *kgo.Client, spec orders.Spec, ids orders.
 		err = emit(ctx, client, mark, spec.CustomerRecords(ids), done, e)
 	}
 	if err != nil {
-		return fmt.Errorf("emit to %s: %w", orders.CustomerTopic, err)
+		return fmt.Errorf("emit to %s: %w", shop.CustomerTopic, err)
 	}
-	if done, err = emitted(ctx, client, orders.OrderTopic, dayProgress(spec)); err == nil {
+	if done, err = emitted(ctx, client, shop.OrderTopic, dayProgress(spec)); err == nil {
 		err = emit(ctx, client, spec.Date.Format(time.DateOnly), spec.Records(ids), done, e)
 	}
 	if err != nil {
-		return fmt.Errorf("emit to %s: %w", orders.OrderTopic, err)
+		return fmt.Errorf("emit to %s: %w", shop.OrderTopic, err)
 	}
 	return nil
 }
 
 // dayProgress tells from a partition's last record how many of the spec's day it has. The day before must be complete, and there
 // must be none after.
-func dayProgress(spec orders.Spec) func(partition int32, last string, count int64) (int64, error) {
+func dayProgress(spec shop.Spec) func(partition int32, last string, count int64) (int64, error) {
 	day := spec.Date.Format(time.DateOnly)
 	return func(partition int32, last string, count int64) (int64, error) {
 		if last == day {
@@ -61,7 +61,7 @@ func dayProgress(spec orders.Spec) func(partition int32, last string, count int6
 		}
 		before := spec
 		var err error
-		if before.Date, err = orders.ParseDate(last); err != nil {
+		if before.Date, err = shop.ParseDate(last); err != nil {
 			return 0, fmt.Errorf("its last record says %q: %w", last, err)
 		}
 		if last > day {
@@ -81,12 +81,12 @@ func dayProgress(spec orders.Spec) func(partition int32, last string, count int6
 }
 
 // customersMark names the customers of a spec, who are the same on all its days.
-func customersMark(spec orders.Spec) string {
+func customersMark(spec shop.Spec) string {
 	return fmt.Sprintf("customers-%d-%d", spec.Orders, spec.Seed)
 }
 
 // emit produces the records that are not done yet, each with its mark.
-func emit(ctx context.Context, client *kgo.Client, mark string, records iter.Seq[orders.Record], done counts, e *Emission) error {
+func emit(ctx context.Context, client *kgo.Client, mark string, records iter.Seq[shop.Record], done counts, e *Emission) error {
 	p := producer{client: client, e: e}
 	var seen counts
 	for r := range records {
@@ -106,7 +106,7 @@ func emit(ctx context.Context, client *kgo.Client, mark string, records iter.Seq
 }
 
 // counts counts records by partition.
-type counts [orders.Partitions]int64
+type counts [shop.Partitions]int64
 
 // producer produces records and remembers the first failure.
 type producer struct {
@@ -117,7 +117,7 @@ type producer struct {
 	err    error
 }
 
-func (p *producer) produce(ctx context.Context, r *orders.Record, position string) error {
+func (p *producer) produce(ctx context.Context, r *shop.Record, position string) error {
 	p.client.Produce(ctx, &kgo.Record{
 		Topic: r.Topic, Partition: r.Partition, Key: r.Key, Value: r.Value, Timestamp: time.UnixMilli(r.Timestamp),
 		Headers: []kgo.RecordHeader{{Key: positionHeader, Value: []byte(position)}},

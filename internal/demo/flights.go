@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tributary-io/tributary/examples/flights"
-	"github.com/tributary-io/tributary/internal/orders"
+	"github.com/tributary-io/tributary/examples/shop"
 	"github.com/tributary-io/tributary/processors"
 )
 
@@ -76,9 +76,9 @@ func prepareFlights(ctx context.Context, c *Cluster) error {
 	admin := kadm.NewClient(c.client)
 	compacted := map[string]string{"cleanup.policy": "compact"}
 	return errors.Join(
-		createTopic(ctx, admin, flights.DepartureTopic, orders.Partitions, map[string]string{"retention.ms": "-1"}),
-		createTopic(ctx, admin, flights.PlaneTopic, orders.Partitions, compacted),
-		createTopic(ctx, admin, flights.AirportTopic, orders.Partitions, compacted))
+		createTopic(ctx, admin, flights.DepartureTopic, shop.Partitions, map[string]string{"retention.ms": "-1"}),
+		createTopic(ctx, admin, flights.PlaneTopic, shop.Partitions, compacted),
+		createTopic(ctx, admin, flights.AirportTopic, shop.Partitions, compacted))
 }
 
 // emitFlights produces the tables, then the departures; what an earlier run has produced is left out.
@@ -93,7 +93,7 @@ func emitFlights(ctx context.Context, c *Cluster, e *Emission) error {
 	newYear := time.Date(2013, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, t := range []struct {
 		topic   string
-		records iter.Seq[orders.Record]
+		records iter.Seq[shop.Record]
 	}{
 		{flights.PlaneTopic, jsonRecords(flights.PlaneTopic, planes, func(p flights.Plane) (string, time.Time) { return p.TailNum, newYear })},
 		{flights.AirportTopic, jsonRecords(flights.AirportTopic, airports, func(a flights.Airport) (string, time.Time) { return a.FAA, newYear })},
@@ -112,16 +112,16 @@ func emitFlights(ctx context.Context, c *Cluster, e *Emission) error {
 }
 
 // jsonRecords makes a record of each row.
-func jsonRecords[T any](topic string, rows []T, of func(T) (key string, at time.Time)) iter.Seq[orders.Record] {
-	return func(yield func(orders.Record) bool) {
+func jsonRecords[T any](topic string, rows []T, of func(T) (key string, at time.Time)) iter.Seq[shop.Record] {
+	return func(yield func(shop.Record) bool) {
 		for _, row := range rows {
 			key, at := of(row)
 			value, err := json.Marshal(row)
 			if err != nil {
 				panic(err) // rows hold nothing that JSON can't
 			}
-			r := orders.Record{Topic: topic, Key: []byte(key), Value: value, Timestamp: at.UnixMilli()}
-			r.Partition = processors.PartitionOf(r.Key, orders.Partitions)
+			r := shop.Record{Topic: topic, Key: []byte(key), Value: value, Timestamp: at.UnixMilli()}
+			r.Partition = processors.PartitionOf(r.Key, shop.Partitions)
 			if !yield(r) {
 				return
 			}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	app "github.com/tributary-io/tributary/examples/orders"
+	"github.com/tributary-io/tributary/examples/shop"
 	"github.com/tributary-io/tributary/internal/child"
-	"github.com/tributary-io/tributary/internal/orders"
 	"github.com/tributary-io/tributary/internal/realkafka"
 	"github.com/tributary-io/tributary/lake"
 )
@@ -85,7 +85,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	m := orders.NewModel(cfg.Spec)
+	m := shop.NewModel(cfg.Spec)
 	m.AddDay(cfg.Spec.Date)
 	raw, enriched := cfg.lake()+"/"+app.RawTable, cfg.lake()+"/"+app.EnrichedTable
 	if n, distinct := countRows(ctx, t, raw, lake.SourcePartition, lake.SourceOffset); n != m.Raw.Rows || distinct != n {
@@ -156,7 +156,7 @@ func countRows(ctx context.Context, t *testing.T, place string, key ...string) (
 }
 
 // checkWindows checks what holds in whatever order the partitions were read: each window landed once, and with no more than came for it.
-func checkWindows(ctx context.Context, t *testing.T, place string, m *orders.Model) {
+func checkWindows(ctx context.Context, t *testing.T, place string, m *shop.Model) {
 	t.Helper()
 	type window struct {
 		region string

@@ -15,7 +15,7 @@ import (
 
 	"github.com/tributary-io/tributary/engine"
 	app "github.com/tributary-io/tributary/examples/orders"
-	"github.com/tributary-io/tributary/internal/orders"
+	"github.com/tributary-io/tributary/examples/shop"
 	"github.com/tributary-io/tributary/topology"
 )
 
@@ -25,7 +25,7 @@ type Config struct {
 	Brokers  []string  // empty: an embedded one
 	Client   []kgo.Opt // TLS and SASL of the brokers; not for an embedded one
 	Registry string    // empty: an embedded one
-	Spec     orders.Spec
+	Spec     shop.Spec
 	HTTP     string // address for metrics and health; empty: none
 	// Lake and State are where the tables and the local state go; empty: below Dir.
 	Lake, State string

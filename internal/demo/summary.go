@@ -8,7 +8,7 @@ import (
 
 	"github.com/tributary-io/tributary/engine"
 	app "github.com/tributary-io/tributary/examples/orders"
-	"github.com/tributary-io/tributary/internal/orders"
+	"github.com/tributary-io/tributary/examples/shop"
 	"github.com/tributary-io/tributary/lake"
 	"github.com/tributary-io/tributary/processors"
 )
@@ -95,7 +95,7 @@ func (s *Summary) closeBooks(ctx context.Context, days *diary) error {
 // windowFaults compares the landed windows with the model. Which records are late depends a little on how the partitions were read: where
 // traffic is thin a late one may come in time. So the model gives the least and the most that a window may hold; which windows have closed
 // does not depend on it.
-func windowFaults(ctx context.Context, place string, m *orders.Model) (faults []string, err error) {
+func windowFaults(ctx context.Context, place string, m *shop.Model) (faults []string, err error) {
 	type window struct {
 		region string
 		start  int64

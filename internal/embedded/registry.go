@@ -24,7 +24,8 @@ type RegistryConfig struct {
 	Port int    // on 127.0.0.1; 0 chooses a free one
 }
 
-// Registry is a running embedded schema registry, compatible with Confluent's HTTP interface as far as srfake is.
+// Registry is a running embedded schema registry, compatible with Confluent's HTTP interface as far as srfake is. It judges the compatibility of
+// Avro schemas.
 type Registry struct {
 	server   *http.Server
 	listener net.Listener
@@ -42,6 +43,7 @@ func StartRegistry(cfg RegistryConfig) (_ *Registry, err error) {
 		}
 	}()
 	handler := srfake.NewRegistry().Handler()
+	var outer http.Handler = &judging{next: handler} // but not what the journal repeats: that was judged before
 	if cfg.Dir != "" {
 		if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 			return nil, fmt.Errorf("make data directory: %w", err)
@@ -52,13 +54,13 @@ func StartRegistry(cfg RegistryConfig) (_ *Registry, err error) {
 		if r.journal, err = openJournal(filepath.Join(cfg.Dir, "registry.jsonl"), handler); err != nil {
 			return nil, err
 		}
-		handler = &journalled{next: handler, journal: r.journal}
+		outer = &journalled{next: outer, journal: r.journal}
 	}
 	r.listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", cfg.Port))
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	r.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	r.server = &http.Server{Handler: outer, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(r.served)
 		r.server.Serve(r.listener) // always ends with an error; Close is the only reason

@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,4 +103,54 @@ func TestBrokenJournalIsAnError(t *testing.T) {
 	os.WriteFile(filepath.Join(dir, "registry.jsonl"), nil, 0o644)
 	r, _ := startRegistry(t, dir) // the lock was released
 	r.Close()
+}
+
+// Schemas are refused as Confluent's registry refuses them, and a registry that starts again judges by what it kept.
+func TestLevelsDecideAboutSchemas(t *testing.T) {
+	record := func(fields string) sr.Schema {
+		return schema(`{"type":"record","name":"R","fields":[{"name":"id","type":"long"}` + fields + `]}`)
+	}
+	optional := record(`,{"name":"note","type":["null","string"],"default":null}`)
+	required := record(`,{"name":"must","type":"string"}`)
+	for _, c := range []struct {
+		level    sr.CompatibilityLevel
+		versions []sr.Schema // the last one is judged
+		refused  bool
+	}{
+		{sr.CompatBackward, []sr.Schema{record(""), optional}, false},
+		{sr.CompatBackward, []sr.Schema{record(""), required}, true},
+		{sr.CompatBackward, []sr.Schema{required, record("")}, false},
+		{sr.CompatForward, []sr.Schema{record(""), required}, false},
+		{sr.CompatForward, []sr.Schema{required, record("")}, true},
+		{sr.CompatFull, []sr.Schema{record(""), optional}, false},
+		{sr.CompatFull, []sr.Schema{record(""), required}, true},
+		{sr.CompatFull, []sr.Schema{required, record("")}, true},
+		{sr.CompatBackward, []sr.Schema{required, record(""), required}, true},
+		{sr.CompatForward, []sr.Schema{record(""), required, schema(`"string"`)}, true},
+		{sr.CompatBackwardTransitive, []sr.Schema{schema(`"int"`), schema(`"long"`), schema(`"int"`)}, true},
+		{sr.CompatNone, []sr.Schema{record(""), schema(`"string"`)}, false},
+	} {
+		dir := t.TempDir()
+		r, client := startRegistry(t, dir)
+		ctx := t.Context()
+		last := len(c.versions) - 1
+		for i, s := range c.versions[:last] {
+			if _, err := client.CreateSchema(ctx, "a b-value", s); err != nil {
+				t.Fatalf("%v version %d: %v", c.level, i+1, err)
+			}
+			if i == 0 {
+				if set := client.SetCompatibility(ctx, sr.SetCompatibility{Level: c.level}, "a b-value"); set[0].Err != nil {
+					t.Fatal(set[0].Err)
+				}
+			}
+		}
+		r.Close()
+		r, client = startRegistry(t, dir)
+		_, err := client.CreateSchema(ctx, "a b-value", c.versions[last])
+		var re *sr.ResponseError
+		if refused := errors.As(err, &re) && re.StatusCode == http.StatusConflict; refused != c.refused || (err != nil) != c.refused {
+			t.Errorf("%v, %v: refused is %t, want %t (%v)", c.level, c.versions, refused, c.refused, err)
+		}
+		r.Close()
+	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tributary-io/tributary/lake"
 	"github.com/tributary-io/tributary/serde"
@@ -79,7 +78,7 @@ func Prove(ctx context.Context, cfg Config, stream Stream, pc ProofConfig) (_ *P
 	if err != nil {
 		return nil, err
 	}
-	if err := s.runUntilLanded(ctx, &stream, want); err != nil {
+	if err := s.RunUntilLanded(ctx); err != nil {
 		return nil, err
 	}
 	p := &Proof{Topic: stream.Topic, Table: cfg.TablePlace(&stream), Rows: pc.Rows}
@@ -121,43 +120,6 @@ func (s *Sink) produce(ctx context.Context, stream *Stream, g *generator, rows i
 		done += n
 	}
 	return want, nil
-}
-
-// runUntilLanded runs the sink until the table has come to the end of what was written.
-func (s *Sink) runUntilLanded(ctx context.Context, stream *Stream, want map[coordinates]map[string]any) error {
-	ends := map[int32]int64{}
-	for at := range want {
-		ends[at.partition] = max(ends[at.partition], at.offset+1)
-	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var g errgroup.Group
-	g.Go(func() error { defer stop(); return s.Run(ctx) })
-	var err error
-	for landed := false; !landed && ctx.Err() == nil; {
-		select {
-		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
-			landed, err = s.landed(ctx, stream, ends)
-			landed = landed || err != nil
-		}
-	}
-	stop()
-	return errors.Join(err, g.Wait())
-}
-
-func (s *Sink) landed(ctx context.Context, stream *Stream, ends map[int32]int64) (bool, error) {
-	_, progress, err := lake.ReadProgress(ctx, s.cfg.TablePlace(stream))
-	if err != nil && !errors.Is(err, lake.ErrNoTable) {
-		return false, err
-	}
-	left := len(ends)
-	for _, p := range progress {
-		if end, ok := ends[p.Partition]; ok && p.Topic == stream.Topic && p.Next >= end {
-			left--
-		}
-	}
-	return left == 0, nil
 }
 
 func (p *Proof) compare(ctx context.Context, want map[coordinates]map[string]any, run string) error {

@@ -1,4 +1,4 @@
-package orders
+package shop
 
 // draw is a sequence of pseudo-random numbers (SplitMix64: Steele, Lea and Flood, 2014). It is written out here since the numbers
 // must never change, whatever becomes of math/rand.

@@ -1,4 +1,4 @@
-package orders
+package shop
 
 // What 1,000 orders a day with the seed 42 and the schema ids 1 (order events) and 2 (customers) give for 2026-06-01.
 const (

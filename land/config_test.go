@@ -58,8 +58,8 @@ streams:
     compatibility: FULL
     bad_rows: stop
     retention: 24h
-`, "small.avsc", small, "declared/ods.demo.customers.yaml", readFile(t, "../../schemas/ods.demo.customers.yaml"),
-		"declared/ods.demo.customers.avsc", readFile(t, "../../schemas/ods.demo.customers.avsc")))
+`, "small.avsc", small, "declared/ods.demo.customers.yaml", readFile(t, "../schemas/ods.demo.customers.yaml"),
+		"declared/ods.demo.customers.avsc", readFile(t, "../schemas/ods.demo.customers.avsc")))
 	if err != nil {
 		t.Fatal(err)
 	}

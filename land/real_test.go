@@ -16,7 +16,7 @@ func TestRealClusterAndReaders(t *testing.T) {
 	kafka := realkafka.Shared(t, 1)
 	registry := realregistry.Start(t)
 	w := newWorld(t, kafka.Addrs(), registry.URL())
-	subjects(t, registry.URL(), true)
+	subjects(t, registry.URL())
 	land(t, w)
 	prove(t, w, testStream(t, "ods.test.every", everyType), 500)
 

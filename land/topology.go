@@ -9,9 +9,32 @@ import (
 	"github.com/tributary-io/tributary/topology"
 )
 
+// Topology is the application that a Sink runs, for tests on the harness: which columns a record becomes, and which go to the dead letters.
+// schemas gives the schemas that Avro records were written with; streams of Protobuf need a Sink. Of the configuration the lake, the group and
+// the streams count. Config.Handlers are the error handlers that belong to it.
+func Topology(cfg Config, schemas lake.SchemaSource) (*topology.Plan, error) {
+	if cfg.Group == "" {
+		cfg.Group = DefaultGroup
+	}
+	return cfg.plan(harnessed{schemas}, make([]int, len(cfg.Streams)))
+}
+
+// harnessed is a source of schemas without a registry.
+type harnessed struct{ lake.SchemaSource }
+
+func (harnessed) protobuf(lake.SchemaKey) (lake.ProtobufSchema, error) {
+	return lake.ProtobufSchema{}, fmt.Errorf("%w: Protobuf needs a registry", lake.ErrUnknownSchema)
+}
+
+// schemaSource finds the schemas that records were written with.
+type schemaSource interface {
+	lake.SchemaSource
+	protobuf(lake.SchemaKey) (lake.ProtobufSchema, error)
+}
+
 // plan declares the application: for each stream a source of bytes that ends in a table. versions are those of the declared schemas in
 // the registry, in the order of the streams; 0 is unknown.
-func (c *Config) plan(source *writers, versions []int) (*topology.Plan, error) {
+func (c *Config) plan(source schemaSource, versions []int) (*topology.Plan, error) {
 	b := topology.NewBuilder(c.Group)
 	for i := range c.Streams {
 		s := &c.Streams[i]
@@ -36,7 +59,7 @@ func (c *Config) plan(source *writers, versions []int) (*topology.Plan, error) {
 }
 
 // value says how the stream's bytes become columns.
-func (s *Stream) value(source *writers) lake.Option {
+func (s *Stream) value(source schemaSource) lake.Option {
 	switch s.Format {
 	case JSON:
 		return lake.JSONValue(s.Schema)
@@ -62,8 +85,8 @@ func (s *Stream) properties() map[string]string {
 	return all
 }
 
-// handlers send what doesn't fit to its stream's dead letters.
-func (c *Config) handlers() processors.Handlers {
+// Handlers send what doesn't fit to its stream's dead letters, or stop the sink where the stream says so.
+func (c *Config) Handlers() processors.Handlers {
 	dead := map[string]string{}
 	for i := range c.Streams {
 		if s := &c.Streams[i]; !s.StopOnBadRows {

@@ -1,4 +1,4 @@
-package orders
+package shop
 
 // Step is a step in an order's life. The numbers are those of the schema's enum.
 type Step uint8

@@ -1,4 +1,4 @@
-// Package orders makes the demonstration's input: the events of a shop's orders, and its customers. It also says what the
+// Package shop makes the demonstration's input: the events of a shop's orders, and its customers. It also says what the
 // demonstration's topology must make of them.
 //
 // A day's stream is a pure function of a Spec (date, orders a day, seed): the same records with the same keys, bytes, partitions
@@ -21,4 +21,4 @@
 //
 // The package writes Avro by hand, so that the serdes under test are checked against bytes that they didn't make. It knows no
 // broker, no registry and no topology.
-package orders
+package shop

@@ -128,7 +128,7 @@ func (s *Sink) newEngine() error {
 func (s *Sink) engineOptions() []engine.Option {
 	opts := []engine.Option{
 		engine.Brokers(s.cfg.Brokers...), engine.Client(s.cfg.Client...), engine.StateDir(s.cfg.State), engine.Logger(s.cfg.Log),
-		engine.ErrorHandlers(s.cfg.handlers()), engine.Lake(s.cfg.limits()), engine.InputBuffer(inputBuffer),
+		engine.ErrorHandlers(s.cfg.Handlers()), engine.Lake(s.cfg.limits()), engine.InputBuffer(inputBuffer),
 	}
 	if s.cfg.Clock != nil {
 		opts = append(opts, engine.Clock(s.cfg.Clock))

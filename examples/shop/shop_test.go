@@ -1,4 +1,4 @@
-package orders
+package shop
 
 import (
 	"crypto/sha256"

@@ -1,0 +1,49 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestRunUntilLanded ends when what there was has landed, at once where that is nothing, and by an interrupt before.
+func TestRunUntilLanded(t *testing.T) {
+	w := newWorld(t, nil, "")
+	s, empty := testStream(t, "ods.shop.ending", small), testStream(t, "ods.shop.empty", small)
+	w.cfg.Streams = []Stream{s, empty}
+	run := func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		instance, err := Open(ctx, w.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer instance.Close()
+		return instance.RunUntilLanded(ctx)
+	}
+	if err := run(t.Context()); err != nil {
+		t.Fatalf("with nothing to land: %v", err)
+	}
+	id := w.id(t, &s)
+	var values [][]byte
+	for n := range int64(40) {
+		values = append(values, smallValue(id, n))
+	}
+	w.emit(t, s.Topic, append(values, nil, []byte("bad"))...) // the last one of each partition makes no row
+	for range 2 {
+		if err := run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(w.rows(t, &s)); n != 40 {
+			t.Errorf("%d rows, want 40", n)
+		}
+	}
+	w.cfg.Batch.Every = time.Hour
+	w.emit(t, s.Topic, values...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := run(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
