@@ -221,6 +221,7 @@ func (e *Engine) openGiven(target, copies map[task.ID]bool, revoked int) error {
 	if len(fresh)+revoked > 0 {
 		e.log.Info("tasks assigned", "new", len(fresh), "given_up", revoked, "kept", len(e.runners)-len(fresh))
 	}
+	e.pair()
 	e.openAll(fresh)
 	if e.members.forget(e.runners) {
 		e.membership.Rejoin()

@@ -53,6 +53,8 @@ func (e *Engine) openAll(runners []*runner) {
 				e.tell(opened{r: r, err: err})
 				continue
 			}
+			r.paceOpening(starts)
+			e.releaseSiblings(r)
 			e.openers.Go(func() { e.tell(e.openOne(opening[i], r, starts)) })
 		}
 	})

@@ -5,9 +5,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tributary-io/tributary/engine/internal/fetch"
 	"github.com/tributary-io/tributary/engine/internal/txn"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/internal/task"
+	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/state"
 )
 
@@ -16,8 +18,11 @@ import (
 // Without it they run as fast as they can: one may be hours of event time ahead of another, and where their results meet behind a
 // repartition topic, the windows of the slower one have closed already and its records count as late. So a task takes a record only if
 // it is not more than MaxSkew ahead of the next record of any other task of the sub-topology on this instance that has something to
-// read. The task with the earliest record is never held, so there is always one that goes on. A task whose records are known to be in
-// its topic, but don't come, is waited for up to patience: its broker may be away. One that is being opened is waited for up to openPatience.
+// read. The task with the earliest record is never held, so there is always one that goes on.
+//
+// A task that has something to read, but isn't at it, is waited for as well: while its records, known to be in its topic, don't come (its broker
+// may be away), and while it is being opened (its state may have to be restored). After patience it is taken to go on with the wall clock. So
+// live input is never held up for longer than that, and a backlog runs ahead by no more than the delay itself.
 //
 // It concerns applications that have windows. Instances don't wait for one another.
 type pacer struct {
@@ -27,10 +32,10 @@ type pacer struct {
 	ends map[task.TopicPartition]*txn.End // how far this instance has written into repartition topics
 }
 
-// How long a task holds back others that waits for its records, or that is being opened: its state may have to be restored.
 const (
-	patience     = 5 * time.Second
-	openPatience = 10 * time.Second
+	patience     = 5 * time.Second  // how long a task that isn't at its records stands still in event time
+	awayPatience = time.Minute      // how long records are waited for that are known to be there, and don't come
+	openPatience = 10 * time.Second // how long a task is waited for that is being opened, and of which nothing is known
 )
 
 // lookAround is after how many records a task looks again how far the others are.
@@ -77,19 +82,23 @@ func (e *Engine) paceCommitted() {
 			e.pacer.mu.Lock()
 			end := e.pacer.ends[tp]
 			e.pacer.mu.Unlock()
-			if _, known := r.ends[tp]; known && end != nil {
-				r.ends[tp] = max(r.ends[tp], end.Next())
+			if had, known := r.ends[tp]; known && end != nil && end.Next() > had {
+				r.ends[tp] = end.Next()
+				r.pace.dueSince.Store(e.cfg.clock().UnixNano())
 			}
 		}
 		r.inMu.Unlock()
 	}
 }
 
-// setSiblings tells each runner of the others of its sub-topology.
-func setSiblings(runners []*runner) {
+// pair tells each runner of the others of its sub-topology. Whoever adds runners does so before workers go on.
+func (e *Engine) pair() {
+	if !e.pacer.on() {
+		return
+	}
 	bySub := map[int][]*runner{}
-	for _, r := range runners {
-		if !r.spec.lake && r.spec.id.Subtopology >= 0 {
+	for _, r := range sortedRunners(e.runners) {
+		if !r.spec.lake {
 			bySub[r.spec.id.Subtopology] = append(bySub[r.spec.id.Subtopology], r)
 		}
 	}
@@ -100,17 +109,42 @@ func setSiblings(runners []*runner) {
 	}
 }
 
-// reading tells whether the runner has something to read: in hand, or known to be in its topics and about to come.
-func (r *runner) reading(now time.Time) bool {
-	if !r.runs.Load() {
-		return now.Sub(r.pace.born) < openPatience
+// paceOpening notes how far a task was when it was last committed, and whether there is anything for it to read: by that the others wait while it
+// is being opened.
+func (r *runner) paceOpening(s *starts) {
+	last, unread := int64(processors.NoTimestamp), false
+	for _, tp := range r.spec.inputs {
+		c, p := s.committed[tp], fetch.Partition(tp)
+		last = max(last, c.meta.PartitionTime)
+		unread = unread || s.stable[p] > max(c.offset, s.logStart[p])
 	}
-	if r.phase.Load() != idle || r.pace.held.Load() {
-		return true
+	if !unread {
+		last = math.MaxInt64
 	}
-	if now.UnixNano()-r.pace.emptySince.Load() > int64(patience) {
-		return false
+	r.pace.next.Store(last)
+}
+
+// at is the event time at which the runner holds others back; math.MaxInt64 if it doesn't.
+func (r *runner) at(now time.Time) int64 {
+	next, waited := r.pace.next.Load(), time.Duration(now.UnixNano()-r.pace.dueSince.Load())
+	switch {
+	case !r.runs.Load():
+		if next == processors.NoTimestamp && waited > openPatience {
+			return math.MaxInt64
+		}
+	case r.phase.Load() != idle || r.pace.held.Load():
+		return next
+	case waited > awayPatience || !r.behind():
+		return math.MaxInt64
 	}
+	if late := waited - patience; late > 0 && next < math.MaxInt64-late.Milliseconds() {
+		next += late.Milliseconds()
+	}
+	return next
+}
+
+// behind tells whether an input is known to have records that haven't come yet.
+func (r *runner) behind() bool {
 	r.inMu.Lock()
 	defer r.inMu.Unlock()
 	for _, tp := range r.spec.inputs {
@@ -129,8 +163,8 @@ func (e *Engine) paceLimit(r *runner) int64 {
 	}
 	first, now := int64(math.MaxInt64), e.cfg.clock()
 	for _, s := range *group {
-		if s != r && s.pace.next.Load() < first && s.reading(now) {
-			first = s.pace.next.Load()
+		if s != r && s.pace.next.Load() < first {
+			first = min(first, s.at(now))
 		}
 	}
 	if first > math.MaxInt64-e.pacer.slack {
@@ -162,14 +196,22 @@ func (e *Engine) hold(r *runner) bool {
 
 // paced publishes how far the runner has come after a slice, and wakes those that waited for it.
 func (e *Engine) paced(r *runner, more bool) {
+	if r.pace.siblings.Load() == nil {
+		return
+	}
+	if !more {
+		r.pace.dueSince.Store(e.cfg.clock().UnixNano())
+	}
+	r.pace.next.Store(r.task.NextTime())
+	e.releaseSiblings(r)
+}
+
+// releaseSiblings wakes those that the runner doesn't hold back any more.
+func (e *Engine) releaseSiblings(r *runner) {
 	group := r.pace.siblings.Load()
 	if group == nil {
 		return
 	}
-	if !more {
-		r.pace.emptySince.Store(e.cfg.clock().UnixNano())
-	}
-	r.pace.next.Store(r.task.NextTime())
 	for _, s := range *group {
 		if s != r && s.pace.held.Load() && s.pace.next.Load() <= e.paceLimit(s) && s.pace.held.CompareAndSwap(true, false) {
 			e.queue.wake(s)

@@ -29,11 +29,14 @@ func (e *Engine) pauses(r *runner) bool { return e.paused.Load() && r != e.globa
 // pauseChanged is the conductor's mail about Pause and Resume.
 type pauseChanged struct{}
 
-// wakeAll lets every task look for work, after a pause.
+// wakeAll lets every task look for work, after something that kept them all from it: a pause, a broken producer.
 func (e *Engine) wakeAll() {
 	for _, r := range e.runners {
 		if r.open {
 			e.queue.wake(r)
 		}
+	}
+	if e.global != nil && e.global.open {
+		e.queue.wake(e.global)
 	}
 }

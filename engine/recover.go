@@ -13,8 +13,9 @@ import (
 
 // recover takes back what wasn't clearly committed. The gate is closed. The producer starts anew, which ends the transaction one way or the
 // other; the tasks that had a part in it are made anew, and go on from what the committed offsets and the changelogs then say. Whether the
-// commit had landed makes no difference to that.
+// commit had landed makes no difference to that. The others have lain down where they found the producer broken, and are woken.
 func (e *Engine) recover(w *commitWork, outcome txn.Outcome, cause error) error {
+	defer e.wakeAll()
 	if e.life.Err() != nil {
 		return fmt.Errorf("the last commit: %w", cause)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -106,24 +105,26 @@ func TestTooLargeStopsByDefault(t *testing.T) {
 	}
 }
 
+// keyless copies records, those that begin with "bad" without their key.
+func keyless(name string) *topology.Plan {
+	b := topology.NewBuilder(name)
+	b.Stream(name+"-in", serde.String, serde.String).Map(func(k, v string) (*string, string) {
+		if strings.HasPrefix(v, "bad") {
+			return nil, v
+		}
+		return &k, v
+	}).To(name+"-out", topology.KeySerde(serde.Ptr(serde.String)), topology.ValueSerde(serde.String))
+	return build(b)
+}
+
 // A compacted topic takes no records without a key: the brokers say so of a whole batch. The ones to blame are found and left out, and all
 // others are written once, in order.
 func TestInvalidRecords(t *testing.T) {
-	if os.Getenv("TRIBUTARY_OPEN_TESTS") == "" {
-		t.Skip("SKIPPED, FAILS NOW AND THEN: in about one run of ten the partition isn't read any more after its task was opened again (run it with TRIBUTARY_OPEN_TESTS=1)")
-	}
 	for _, g := range []Guarantee{ExactlyOnce, AtLeastOnce} {
 		t.Run(fmt.Sprint(g), func(t *testing.T) {
 			a := newApp(t, &brokertest.Cluster{Addrs: realkafka.Shared(t, 1).Addrs()}, fmt.Sprintf("invalid%d", g))
 			a.create("in", 1)
 			a.createWith("out", 1, map[string]string{"cleanup.policy": "compact"})
-			b := topology.NewBuilder(a.name)
-			b.Stream(a.topic("in"), serde.String, serde.String).Map(func(k, v string) (*string, string) {
-				if strings.HasPrefix(v, "bad") {
-					return nil, v
-				}
-				return &k, v
-			}).To(a.topic("out"), topology.KeySerde(serde.Ptr(serde.String)), topology.ValueSerde(serde.String))
 			var values, want []string
 			for n := range 300 {
 				v := fmt.Sprint("v", n)
@@ -136,11 +137,27 @@ func TestInvalidRecords(t *testing.T) {
 			}
 			a.produce("in", 1, values...)
 			out := a.read("out")
-			i := a.start(build(b), "i1", Processing(g), ErrorHandlers(processors.Handlers{Production: processors.SkipOnError()}))
+			i := a.start(keyless(a.name), "i1", Processing(g), ErrorHandlers(processors.Handlers{Production: processors.SkipOnError()}))
 			eventually(t, "all that can be written", func() bool { return len(out.all()) >= len(want) && i.Stats().Lag == 0 })
 			if got := out.values(); g == ExactlyOnce && !slices.Equal(got, want) {
 				t.Errorf("got %d values, want %d: %v", len(got), len(want), got)
 			}
+			i.stop(t)
+		})
+	}
+}
+
+// The record to blame may be the first since the last commit: the task has nothing to commit then, yet is taken back and goes on.
+func TestInvalidRecordComesFirst(t *testing.T) {
+	for _, g := range []Guarantee{ExactlyOnce, AtLeastOnce} {
+		t.Run(fmt.Sprint(g), func(t *testing.T) {
+			a := newApp(t, &brokertest.Cluster{Addrs: realkafka.Shared(t, 1).Addrs()}, fmt.Sprintf("invalidfirst%d", g))
+			a.create("in", 1)
+			a.createWith("out", 1, map[string]string{"cleanup.policy": "compact"})
+			a.produce("in", 1, "bad", "v1", "v2", "v3")
+			out := a.read("out")
+			i := a.start(keyless(a.name), "i1", Processing(g), ErrorHandlers(processors.Handlers{Production: processors.SkipOnError()}))
+			eventually(t, "the others", func() bool { return slices.Equal(out.values(), []string{"v1", "v2", "v3"}) })
 			i.stop(t)
 		})
 	}

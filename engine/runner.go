@@ -60,12 +60,11 @@ type runner struct {
 
 	// Pacing: see pacing.go.
 	pace struct {
-		born       time.Time
-		next       atomic.Int64 // event time of the next record, ms
-		held       atomic.Bool  // waits for its siblings
-		emptySince atomic.Int64 // Unix time in ns of the end of the last slice that left nothing in hand
-		siblings   atomic.Pointer[[]*runner]
-		timer      *time.Timer
+		next     atomic.Int64 // event time of the next record in ms; of a task that is being opened, how far it was; math.MaxInt64: it has nothing to read
+		held     atomic.Bool  // waits for its siblings
+		dueSince atomic.Int64 // Unix time in ns since when the next records are due: there was nothing more in hand, or more was known to be there
+		siblings atomic.Pointer[[]*runner]
+		timer    *time.Timer
 	}
 
 	// changelogSize is about how many changelog records somebody without the state would have to read: what there were when the task was
@@ -96,7 +95,7 @@ func (e *Engine) newRunner(spec *taskSpec, pauseCap int) *runner {
 	}
 	r.streamTime.Store(processors.NoTimestamp)
 	r.pace.next.Store(processors.NoTimestamp)
-	r.pace.born = e.cfg.clock()
+	r.pace.dueSince.Store(e.cfg.clock().UnixNano())
 	return r
 }
 

@@ -178,9 +178,7 @@ func (e *Engine) publish() {
 		return
 	}
 	e.shown.Store(&all)
-	if e.pacer.on() {
-		setSiblings(all)
-	}
+	e.pair()
 }
 
 // Stats gives a picture of the instance. It may be called at any time, from any goroutine.

@@ -217,6 +217,7 @@ func (e *Engine) runSlice(r *runner) (more bool, err error) {
 func (e *Engine) broke(r *runner, err error) {
 	var producer *producerError
 	if errors.As(err, &producer) && (txn.IsRefusal(err) || !txn.Permanent(err)) {
+		r.redo = true // it has half a record in its stores and its output, even if nothing whole since the last commit
 		e.broken.CompareAndSwap(nil, &producer.err)
 		e.requestCommit() // which finds out
 		return

@@ -66,7 +66,8 @@ type End struct{ next atomic.Int64 }
 // Next is the offset behind the last record, 0 if there was none. It is complete once the transaction is committed.
 func (e *End) Next() int64 { return e.next.Load() }
 
-func (e *End) reached(offset int64) {
+// Reached notes that there is a record at an offset.
+func (e *End) Reached(offset int64) {
 	for {
 		old := e.next.Load()
 		if old > offset || e.next.CompareAndSwap(old, offset+1) {
@@ -210,7 +211,7 @@ func (e *entry) acknowledged(r *kgo.Record, err error) {
 		e.txn.fail(&ProduceError{Topic: r.Topic, Partition: r.Partition, Err: err})
 		e.txn.refuse(r, err)
 	case e.end != nil:
-		e.end.reached(r.Offset)
+		e.end.Reached(r.Offset)
 	}
 	e.txn, e.end, e.record = nil, nil, kgo.Record{}
 	e.pool.Put(e)
