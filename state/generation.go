@@ -282,16 +282,14 @@ func (s *store) applyMemory(o *overlay, m *storeMeta) {
 		if o != nil {
 			for e := range uint32(len(o.entries)) {
 				if val := o.value(o.entries[e].last - 1); val != nil {
-					s.mem.set(o.entryKey(e), val)
+					s.mem.set(o.entries[e].hash, o.entryKey(e), val)
 				} else {
-					s.mem.delete(o.entryKey(e))
+					s.mem.delete(o.entries[e].hash, o.entryKey(e))
 				}
 			}
 		}
 		if expired {
-			for i := range lowers {
-				s.mem.deleteRange(lowers[i], uppers[i])
-			}
+			s.mem.deleteRanges(lowers, uppers)
 		}
 	})
 }

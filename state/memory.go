@@ -11,22 +11,31 @@ import (
 // from and put into never pays for order.
 type memoryBase struct {
 	mu      sync.RWMutex
-	rows    memoryTable
-	bytes   int64
-	ordered *orderedMap // of the table's bytes; nil before the first scan
+	rows    memoryRows
+	bytes   int64       // of keys and values
+	ordered *orderedMap // of the rows' bytes; nil before the first scan
 	cursors atomic.Int64
 }
 
-func newMemoryBase() *memoryBase { return &memoryBase{rows: newMemoryTable()} }
+func newMemoryBase() *memoryBase { return &memoryBase{rows: newMemoryRows()} }
+
+// memoryHash is that part of a row's hash by which the row is found here.
+func memoryHash(h uint64) uint32 { return uint32(h >> 32) }
 
 func (b *memoryBase) get(key, dst []byte) ([]byte, bool, error) {
+	val, ok := b.getHashed(hashRow(key), key, dst)
+	return val, ok, nil
+}
+
+// getHashed is get for one who knows the key's hash.
+func (b *memoryBase) getHashed(h uint64, key, dst []byte) ([]byte, bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
-	row := b.rows.find(key)
-	if row == nil {
-		return dst, false, nil
+	row, ok := b.rows.find(memoryHash(h), key)
+	if !ok {
+		return dst, false
 	}
-	return append(dst, row.value()...), true, nil
+	return append(dst, row.value()...), true
 }
 
 func (b *memoryBase) open(c *cursor) error {
@@ -54,8 +63,9 @@ func (b *memoryBase) order() {
 
 func (b *memoryBase) buildOrdered() {
 	items := make([]item, 0, b.rows.n)
-	for i := range b.rows.slots {
-		if row := &b.rows.slots[i]; row.row != nil {
+	for _, slot := range b.rows.slots {
+		if slot != 0 {
+			row := b.rows.at(slot)
 			items = append(items, item{row.key(), row.value()})
 		}
 	}
@@ -66,7 +76,7 @@ func (b *memoryBase) buildOrdered() {
 	}
 }
 
-// update runs fn, which may call set, delete and deleteRange, while no one reads. Open cursors keep what they see.
+// update runs fn, which may call set, delete and deleteRanges, while no one reads. Open cursors keep what they see.
 func (b *memoryBase) update(fn func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -74,49 +84,81 @@ func (b *memoryBase) update(fn func()) {
 		b.ordered.snapshot()
 	}
 	fn()
+	if b.rows.wasteful() {
+		b.compact()
+	}
 }
 
-func (b *memoryBase) set(key, val []byte) {
-	row := b.rows.find(key)
-	if row == nil {
-		row = b.rows.insert(key, val)
-		b.bytes += int64(len(row.row))
-	} else {
-		b.bytes += int64(len(val) - len(row.value()))
-		if b.ordered == nil && cap(row.row) >= len(key)+len(val) {
-			row.row = append(row.row[:len(key)], val...) // nobody holds on to the bytes: cursors read those of the ordered map
-			return
+// compact frees the bytes of rows that are gone, but for those that open cursors still see.
+func (b *memoryBase) compact() {
+	b.rows.compact()
+	if b.ordered == nil {
+		return
+	}
+	for i := range b.ordered.chunks {
+		items := b.ordered.own(i).items
+		for k := range items {
+			row, _ := b.rows.find(memoryHash(hashRow(items[k].key)), items[k].key)
+			items[k] = item{row.key(), row.value()}
 		}
-		row.row = joinRow(key, val)
+	}
+}
+
+func (b *memoryBase) set(h uint64, key, val []byte) {
+	// Without an ordered map nobody holds on to the bytes.
+	row, grown, added := b.rows.set(memoryHash(h), key, val, b.ordered == nil)
+	b.bytes += int64(grown)
+	if added {
+		b.bytes += int64(len(key))
 	}
 	if b.ordered != nil {
 		b.ordered.set(row.key(), row.value())
 	}
 }
 
-func (b *memoryBase) delete(key []byte) {
-	row := b.rows.find(key)
-	if row == nil {
+func (b *memoryBase) delete(h uint64, key []byte) {
+	row, ok := b.rows.delete(memoryHash(h), key)
+	if !ok {
 		return
 	}
-	b.bytes -= int64(len(row.row))
-	b.rows.delete(key)
+	b.bytes -= int64(len(key) + row.valLen())
 	if b.ordered != nil {
 		b.ordered.delete(key)
 	}
 }
 
-// deleteRange removes the keys in [lower, upper).
-func (b *memoryBase) deleteRange(lower, upper []byte) {
-	if b.ordered == nil {
-		if b.rows.n == 0 {
-			return
+// deleteRanges removes the keys in any [lower, upper). Without an ordered map it looks at all rows, once: what expires does so by whole segments, which
+// costs less than to keep the order.
+func (b *memoryBase) deleteRanges(lowers, uppers [2][]byte) {
+	if b.ordered != nil {
+		for i := range lowers {
+			for _, it := range b.ordered.deleteRange(lowers[i], uppers[i]) {
+				b.remove(it.key)
+			}
 		}
-		b.buildOrdered()
+		return
 	}
-	for _, it := range b.ordered.deleteRange(lower, upper) {
-		b.bytes -= int64(len(it.key) + len(it.val))
-		b.rows.delete(it.key)
+	var expired [][]byte
+	for _, slot := range b.rows.slots {
+		if slot == 0 {
+			continue
+		}
+		key := b.rows.at(slot).key()
+		for i := range lowers {
+			if bytes.Compare(key, lowers[i]) >= 0 && bytes.Compare(key, uppers[i]) < 0 {
+				expired = append(expired, key)
+			}
+		}
+	}
+	for _, key := range expired {
+		b.remove(key)
+	}
+}
+
+// remove removes a row from the table, whose key may be the row's own.
+func (b *memoryBase) remove(key []byte) {
+	if row, ok := b.rows.delete(memoryHash(hashRow(key)), key); ok {
+		b.bytes -= int64(len(key) + row.valLen())
 	}
 }
 

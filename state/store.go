@@ -137,6 +137,10 @@ func (s *store) getBefore(h uint64, row, dst []byte) ([]byte, bool, error) {
 			return append(dst, val...), val != nil, nil
 		}
 	}
+	if s.mem != nil {
+		val, ok := s.mem.getHashed(h, row, dst)
+		return val, ok, nil
+	}
 	if s.front == nil {
 		return s.getBase(row, dst)
 	}
