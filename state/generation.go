@@ -191,6 +191,9 @@ func (db *DB) apply(stores []*store, of func(*store) (*overlay, *storeMeta), met
 	}
 	for _, s := range stores {
 		o, m := of(s)
+		if o == nil && *m == s.baseMeta {
+			continue
+		}
 		if s.mem != nil {
 			s.applyMemory(o, m)
 		} else if err := s.applyBatch(batch, o, m); err != nil {
@@ -204,6 +207,9 @@ func (db *DB) apply(stores []*store, of func(*store) (*overlay, *storeMeta), met
 	}
 	for _, s := range stores {
 		o, m := of(s)
+		if o == nil && *m == s.baseMeta {
+			continue
+		}
 		s.tellFront(o)
 		s.baseMeta = *m
 		s.committed.Store(m.streamTime)

@@ -87,7 +87,7 @@ func (t *Task) advanceIdle() (bool, error) {
 	}
 	t.streamTime += now - t.idle.synced
 	t.idle.synced = now
-	t.progress[idleProgress] = t.streamTime
+	t.progress.set(idleProgress, t.streamTime, 0)
 	t.dirty = true
 	for _, h := range t.idle.hooks {
 		if err := t.tell(h); err != nil {

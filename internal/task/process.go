@@ -129,13 +129,19 @@ func (t *Task) choose() (*queue, error) {
 		if err := t.load(q); err != nil {
 			return nil, err
 		}
-		t.waiting = slices.Delete(t.waiting, 0, 1)
+		if len(t.waiting) == 1 {
+			t.waiting = t.waiting[:0]
+		} else {
+			t.waiting = slices.Delete(t.waiting, 0, 1)
+		}
 		if q.loaded {
 			t.ready.offer(q)
 		}
 	}
 	if len(t.ready) == 0 {
-		clear(t.idleSince)
+		if len(t.idleSince) > 0 {
+			clear(t.idleSince)
+		}
 		t.waitFor(nil)
 		return nil, nil
 	}

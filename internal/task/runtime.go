@@ -18,6 +18,7 @@ type runtime struct {
 	logger *slog.Logger
 	stores *nodeStores
 	out    Out // reused: a Collector does not keep it
+	mark   int // where the node's progress probably is
 }
 
 var _ processors.Runtime = (*runtime)(nil)
@@ -56,13 +57,6 @@ func (rt *runtime) Shared(name string, make func() any) (v any, made bool) {
 }
 
 func (rt *runtime) RequestCommit() { rt.task.commitRequested = true }
-
-func (rt *runtime) Progress(key string) (int64, bool) {
-	v, ok := rt.task.progress[key]
-	return v, ok
-}
-
-func (rt *runtime) SetProgress(key string, v int64) { rt.task.progress[key] = v }
 
 func (rt *runtime) Schedule(interval time.Duration, kind processors.PunctuationType, f func(int64) error) processors.Cancellable {
 	return rt.task.schedule(rt.node, interval, kind, f)

@@ -101,7 +101,7 @@ type Task struct {
 	limit      int64    // of event time; see SetLimit
 	ahead      bool     // the next record is above it
 	schedules  schedules
-	progress   map[string]int64
+	progress   progress
 	idle       idleTime
 	onCommit   []func() error // of nodes that hold updates back until the commit
 	shared     map[string]any // what nodes have in common
@@ -126,7 +126,6 @@ func New(cfg Config) (*Task, error) {
 		streamTime: processors.NoTimestamp,
 		limit:      math.MaxInt64,
 		byTP:       map[TopicPartition]*queue{},
-		progress:   map[string]int64{},
 		shared:     map[string]any{},
 		idleSince:  map[*queue]time.Time{},
 		idle:       idleTime{after: cfg.AdvanceIdleMs},
@@ -218,22 +217,6 @@ func (t *Task) Dirty() bool { return t.dirty }
 
 // CommitRequested reports whether a processor has asked for a commit.
 func (t *Task) CommitRequested() bool { return t.commitRequested }
-
-// Progress returns the operators' own progress, such as the last close time emitted, which belongs into the committed offsets'
-// metadata. The map is the task's: copy what is kept.
-func (t *Task) Progress() map[string]int64 { return t.progress }
-
-// RestoreProgress sets the operators' progress before Init; of two values for a key the larger counts.
-func (t *Task) RestoreProgress(p map[string]int64) {
-	for k, v := range p {
-		if old, ok := t.progress[k]; !ok || v > old {
-			t.progress[k] = v
-		}
-	}
-	if at, ok := t.progress[idleProgress]; ok {
-		t.streamTime = max(t.streamTime, at)
-	}
-}
 
 func (t *Task) nowMs() int64 { return t.cfg.Clock().UnixMilli() }
 

@@ -31,7 +31,8 @@ type topic struct {
 	partitions []partition
 	// produced are the records that the topology wrote, in that order, over all partitions: runs of successive offsets.
 	produced []run
-	read     place // how far produced was handed out by Read
+	read     place    // how far produced was handed out by Read
+	block    []Record // room for what Read gives next
 	next     int32
 	patterns []*patternInput // that match the name; see Driver.patternsOf
 	matched  bool
@@ -111,10 +112,11 @@ func (t *topic) unread() (records []Record) {
 		r := t.produced[t.read.run]
 		from := r.from + t.read.done
 		if records == nil && from < r.to {
-			records = make([]Record, 0, r.to-from)
+			records = t.records(int(r.to - from))
 		}
 		for ; from < r.to; from++ {
-			records = append(records, t.partitions[r.partition].at(from))
+			records = append(records, Record{})
+			t.partitions[r.partition].fill(&records[len(records)-1], from)
 		}
 		if t.read.run == len(t.produced)-1 { // the last run may grow
 			t.read.done = r.to - r.from
@@ -122,6 +124,22 @@ func (t *topic) unread() (records []Record) {
 		}
 	}
 	return records
+}
+
+// blockRecords is how many records are allocated together: most calls of Read give one or two.
+const blockRecords = 16
+
+// records gives room for n records.
+func (t *topic) records(n int) []Record {
+	if n > blockRecords/2 {
+		return make([]Record, 0, n)
+	}
+	if len(t.block) < n {
+		t.block = make([]Record, blockRecords)
+	}
+	room := t.block[:0:n]
+	t.block = t.block[n:]
+	return room
 }
 
 // cloneBytes keeps the difference between a null and an empty value.

@@ -2,7 +2,6 @@ package topologytest
 
 import (
 	"errors"
-	"maps"
 
 	"github.com/tributary-io/tributary/state"
 )
@@ -130,12 +129,7 @@ func (d *Driver) storeOffsets() {
 				p.committed = position{offset, partitionTime}
 			}
 		}
-		if now := m.task.Progress(); len(now) > 0 {
-			if d.progress[m.id] == nil {
-				d.progress[m.id] = map[string]int64{}
-			}
-			maps.Copy(d.progress[m.id], now) // keys only ever come
-		}
+		*m.progress = m.task.CopyProgress(*m.progress)
 	}
 }
 

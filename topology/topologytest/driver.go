@@ -33,10 +33,10 @@ type Driver struct {
 	global   *member         // nil without global stores
 	patterns []*patternInput // of sources that read topics by a pattern
 
-	open     []pending // what the open transaction has written
-	spare    []pending // the last one's, to be used again
-	ends     []int64   // scratch
-	progress map[task.ID]map[string]int64
+	open     []pending                // what the open transaction has written
+	spare    []pending                // the last one's, to be used again
+	ends     []int64                  // scratch
+	progress map[task.ID]*[]task.Mark // of the operators, committed
 	tables   map[string]*table
 	failures [opCount][]error
 	aborted  int
@@ -74,7 +74,7 @@ func Open(p *topology.Plan, opts ...Option) (*Driver, error) { return open(nil, 
 func open(tb testing.TB, p *topology.Plan, opts []Option) (*Driver, error) {
 	d := &Driver{
 		tb: tb, plan: p.Internal(), opts: newOptions(opts), broker: newBroker(),
-		progress: map[task.ID]map[string]int64{}, tables: map[string]*table{}, dropped: map[string]int64{},
+		progress: map[task.ID]*[]task.Mark{}, tables: map[string]*table{}, dropped: map[string]int64{},
 	}
 	d.patterns = patternInputs(d.plan)
 	d.now = d.opts.start

@@ -41,23 +41,23 @@ func Input[K, V any](d *Driver, topic string, key serde.Serde[K], value serde.Se
 
 // Pipe writes a record and runs the topology until nothing is left to be done. The timestamp is in ms since the epoch.
 func (in *InputTopic[K, V]) Pipe(key K, value V, timestamp int64, headers ...processors.Header) error {
-	return in.Send(Message[K, V]{Key: key, Value: value, Timestamp: timestamp, Headers: headers})
+	return in.send(&Message[K, V]{Key: key, Value: value, Timestamp: timestamp, Headers: headers}, -1)
 }
 
 // PipeNull writes a record with a null value: a delete, where the topic holds a table.
 func (in *InputTopic[K, V]) PipeNull(key K, timestamp int64, headers ...processors.Header) error {
-	return in.Send(Message[K, V]{Key: key, ValueNull: true, Timestamp: timestamp, Headers: headers})
+	return in.send(&Message[K, V]{Key: key, ValueNull: true, Timestamp: timestamp, Headers: headers}, -1)
 }
 
 // Send writes a record as Pipe does, with its null bits. Its key chooses the partition.
-func (in *InputTopic[K, V]) Send(m Message[K, V]) error { return in.send(m, -1) }
+func (in *InputTopic[K, V]) Send(m Message[K, V]) error { return in.send(&m, -1) }
 
 // SendTo writes a record to a partition.
 func (in *InputTopic[K, V]) SendTo(partition int32, m Message[K, V]) error {
-	return in.send(m, partition)
+	return in.send(&m, partition)
 }
 
-func (in *InputTopic[K, V]) send(m Message[K, V], partition int32) error {
+func (in *InputTopic[K, V]) send(m *Message[K, V], partition int32) error {
 	key, err := encode(&in.keyBuf, in.key, m.Key, m.KeyNull)
 	if err != nil {
 		return in.d.report(fmt.Errorf("topic %s: the key can't be encoded: %w", in.topic, err))

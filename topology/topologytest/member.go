@@ -27,8 +27,10 @@ type member struct {
 	logged []int64
 	// sealed is the generation of the stores that is being committed.
 	sealed *state.Generation
-	// sink is the topic last written to.
-	sink *topic
+	// progress is what the operators have committed of theirs, the driver's.
+	progress *[]task.Mark
+	// sinks are topics that were written to, a few: they are found here without a map.
+	sinks [4]*topic
 }
 
 // memberStore is a store of the member's.
@@ -135,7 +137,15 @@ func (d *Driver) newMember(id task.ID, subs []*plan.Subtopology, inputs []task.T
 		return nil, errors.Join(err, m.close())
 	}
 	m.task = t
-	t.RestoreProgress(d.progress[id])
+	if d.progress[id] == nil {
+		d.progress[id] = new([]task.Mark)
+	}
+	m.progress = d.progress[id]
+	kept := map[string]int64{}
+	for _, mark := range *m.progress {
+		kept[mark.Key] = mark.Value
+	}
+	t.RestoreProgress(kept)
 	if err := m.restore(); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
@@ -236,11 +246,7 @@ func (m *member) Send(out *task.Out) error {
 	if err := m.d.failure(ProduceOp); err != nil {
 		return err
 	}
-	t := m.sink
-	if t == nil || t.name != out.Topic {
-		t = m.d.broker.create(out.Topic, m.d.userPartitions(out.Topic))
-		m.sink = t
-	}
+	t := m.topicOf(out.Topic)
 	number := out.Partition
 	switch {
 	case !m.d.partitioned():
@@ -254,6 +260,22 @@ func (m *member) Send(out *task.Out) error {
 	}
 	m.d.open = append(m.d.open, pending{p, p.kept.keep(out.Timestamp, out.Key, out.Value), keepHeaders(out.Headers)})
 	return nil
+}
+
+// topicOf finds a topic to write to, or makes it.
+func (m *member) topicOf(name string) *topic {
+	last := len(m.sinks) - 1
+	for i, t := range m.sinks {
+		if t != nil && t.name == name {
+			return t
+		}
+		if t == nil {
+			last = i
+			break
+		}
+	}
+	m.sinks[last] = m.d.broker.create(name, m.d.userPartitions(name))
+	return m.sinks[last]
 }
 
 // Partitions implements task.Collector.

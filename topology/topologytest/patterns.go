@@ -32,7 +32,7 @@ func (d *Driver) deliverToPatterns(from *partition, offset int64) {
 		return
 	}
 	for _, in := range d.patternsOf(from.topic) {
-		r := from.at(offset)
+		r := from.raw(offset)
 		p := &d.broker.topics[in.node.Pattern].partitions[0]
 		p.names = append(p.names, r.Topic)
 		copied := p.raw(p.append(p.kept.keep(r.Timestamp, r.Key, r.Value), r.Headers))

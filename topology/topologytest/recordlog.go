@@ -57,26 +57,32 @@ func (p *partition) append(e entry, headers []processors.Header) int64 {
 	return int64(p.n - 1)
 }
 
-// at gives the record at an offset. Its bytes are the log's.
-func (p *partition) at(offset int64) Record {
+// fill sets r, which is empty, to the record at an offset. Its bytes are the log's.
+func (p *partition) fill(r *Record, offset int64) {
 	e := &p.pieces[offset/pieceRecords][offset%pieceRecords]
-	r := Record{Topic: p.topic.name, Partition: p.number, Offset: offset, Timestamp: e.timestamp}
+	r.Topic, r.Partition, r.Offset, r.Timestamp = p.topicAt(offset), p.number, offset, e.timestamp
 	r.Key, r.Value = p.kept.bytes(e)
 	if e.headers > 0 {
 		r.Headers = p.headers[e.headers-1]
 	}
-	if p.names != nil {
-		r.Topic = p.names[offset]
+}
+
+// raw gives the record at an offset as a task takes it.
+func (p *partition) raw(offset int64) (r processors.RawRecord) {
+	e := &p.pieces[offset/pieceRecords][offset%pieceRecords]
+	r.Topic, r.Partition, r.Offset, r.Timestamp = p.topicAt(offset), p.number, offset, e.timestamp
+	r.Key, r.Value = p.kept.bytes(e)
+	if e.headers > 0 {
+		r.Headers = p.headers[e.headers-1]
 	}
 	return r
 }
 
-// raw gives the record at an offset as a task takes it.
-func (p *partition) raw(offset int64) processors.RawRecord {
-	r := p.at(offset)
-	return processors.RawRecord{
-		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Timestamp: r.Timestamp, Key: r.Key, Value: r.Value, Headers: r.Headers,
+func (p *partition) topicAt(offset int64) string {
+	if p.names != nil {
+		return p.names[offset]
 	}
+	return p.topic.name
 }
 
 func (p *partition) id() task.TopicPartition {
@@ -85,9 +91,9 @@ func (p *partition) id() task.TopicPartition {
 
 // span is a copy of the records from one offset to another.
 func (p *partition) span(from, to int64) []Record {
-	records := make([]Record, 0, max(to-from, 0))
-	for i := from; i < to; i++ {
-		records = append(records, p.at(i))
+	records := make([]Record, max(to-from, 0))
+	for i := range records {
+		p.fill(&records[i], from+int64(i))
 	}
 	return records
 }
