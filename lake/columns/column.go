@@ -199,3 +199,38 @@ func (k Kind) valueBytes() int64 {
 func (c *Column) bytes() int64 {
 	return int64(c.Len())*c.kind.valueBytes() + int64(len(c.data)) + int64(len(c.nulls))*4
 }
+
+// Kind is the kind of the column's values.
+func (c *Column) Kind() Kind { return c.kind }
+
+// IsNullAt reports whether the i-th value is null. It is cheapest for the last one.
+func (c *Column) IsNullAt(i int) bool {
+	n := len(c.nulls)
+	if n == 0 || c.nulls[n-1] < int32(i) {
+		return false
+	}
+	_, null := slices.BinarySearch(c.nulls, int32(i))
+	return null
+}
+
+// BoolAt is the i-th value of a Boolean column.
+func (c *Column) BoolAt(i int) bool { return c.bools[i] }
+
+// IntAt is the i-th value of a column of integers of any width, of dates (days) or of timestamps (microseconds).
+func (c *Column) IntAt(i int) int64 {
+	switch c.kind {
+	case Byte:
+		return int64(c.i8[i])
+	case Short:
+		return int64(c.i16[i])
+	case Integer, Date:
+		return int64(c.i32[i])
+	}
+	return c.i64[i]
+}
+
+// BytesAt is the i-th value of a String or Binary column. It aliases the column's memory until that is appended to.
+func (c *Column) BytesAt(i int) []byte { return c.data[c.off[i]:c.off[i+1]] }
+
+// DecimalAt is the i-th value of a Decimal column, unscaled.
+func (c *Column) DecimalAt(i int) decimal128.Num { return c.dec[i] }
