@@ -20,8 +20,13 @@ type batch struct {
 	// Source timestamps of the rows in ms, for the commit's record.
 	oldest, newest int64
 
+	// Of a batch for a table of current state: what each record does, and a buffer for keys.
+	changes []change
+	key     []byte
+
 	// Once encoded, the batch keeps its files over repeated calls of Commit.
 	encoded  bool
+	written  []written // of a batch for a table of current state
 	adds     []delta.Add
 	distinct map[string]int64 // about how many different values each column has, if there is one file
 }
@@ -34,7 +39,12 @@ func (b *batch) Append(key, value any, meta *sink.Meta) error {
 	if b.at == 0 && b.w.sink.layout.HasRun() {
 		b.at = b.w.env.Now().UnixMicro()
 	}
-	err := b.w.sink.layout.append(b.b, b.at, key, value, meta)
+	var err error
+	if b.w.sink.layout.state != nil {
+		err = b.appendChange(key, value, meta)
+	} else {
+		err = b.w.sink.layout.append(b.b, b.at, key, value, meta)
+	}
 	switch {
 	case err == rows.ErrTombstone:
 		b.tombstones++
@@ -43,23 +53,28 @@ func (b *batch) Append(key, value any, meta *sink.Meta) error {
 		return err
 	}
 	ts := meta.BrokerTimestamp
-	if b.b.Rows() == 1 {
+	if b.Rows() == 1 {
 		b.oldest, b.newest = ts, ts
 	}
 	b.oldest, b.newest = min(b.oldest, ts), max(b.newest, ts)
 	return nil
 }
 
-// Rows implements sink.Batch.
-func (b *batch) Rows() int { return b.b.Rows() }
+// Rows implements sink.Batch: in a table of current state the number of changes.
+func (b *batch) Rows() int {
+	if b.w.sink.layout.state != nil {
+		return len(b.changes)
+	}
+	return b.b.Rows()
+}
 
 // Bytes implements sink.Batch: the memory of the rows' values. Growing buffers may hold up to twice as much for a moment.
-func (b *batch) Bytes() int64 { return b.b.Bytes() }
+func (b *batch) Bytes() int64 { return b.b.Bytes() + int64(len(b.changes))*changeBytes }
 
 // Release implements sink.Batch.
 func (b *batch) Release() {
 	if b.b != nil {
 		b.w.recycle(b.b)
-		b.b = nil
+		b.b, b.changes, b.written = nil, nil, nil
 	}
 }

@@ -40,14 +40,19 @@ type instance struct {
 	plan  func(object.Call) object.Fault
 	w     sink.Writer
 	at    map[sink.Partition]int64 // where the next batch starts; nil: ask the table
+	state *stateInput              // nil: rows are appended
 }
 
 func (i *instance) start() bool {
 	faulty := &object.Faulty{Inner: i.inner, Plan: i.plan}
 	inline := func(o *options) { o.inlineUpkeep = true }
 	// Not zstd: its compressors are kept for other tests, which may not use what was made in a bubble of time.
-	s := Delta("mem", Store(faulty), inline, Compression("snappy", 0), Properties(map[string]string{"delta.checkpointInterval": "3"}))
-	if err := s.Bind(reflect.TypeFor[string](), reflect.TypeFor[numbered]()); err != nil {
+	opts := []Option{Store(faulty), inline, Compression("snappy", 0), Properties(map[string]string{"delta.checkpointInterval": "3"})}
+	s, value := Delta("mem", opts...), reflect.TypeFor[numbered]()
+	if i.state != nil {
+		s, value = membersOf(faulty, append(opts, i.state.opts...)...), reflect.TypeFor[member]()
+	}
+	if err := s.Bind(reflect.TypeFor[string](), value); err != nil {
 		i.t.Fatal(err)
 	}
 	// An outcome in doubt is pursued until the context ends, even after a "crash", which real processes don't outlive.
@@ -145,8 +150,11 @@ func (i *instance) take(b sink.Batch) (moves []sink.Move) {
 			if o%4 == 3 {
 				continue
 			}
-			row := numbered{n, o, fmt.Sprint("row ", o)}
-			if err := b.Append(nil, &row, &sink.Meta{Topic: "orders", Partition: n, Offset: o}); err != nil {
+			var row any = &numbered{n, o, fmt.Sprint("row ", o)}
+			if i.state != nil {
+				row = i.state.change(n, o)
+			}
+			if err := b.Append(nil, row, &sink.Meta{Topic: "orders", Partition: n, Offset: o}); err != nil {
 				i.t.Error(err)
 			}
 		}

@@ -9,6 +9,14 @@
 //	                               with the offsets that they come from in one entry of the table's log (delta)
 //	maintenance                    checkpoints, checksums and log clean-up, beside the commits
 //
+// A sink of current state (CurrentState; the files state*.go) keeps one row for each key instead of appending:
+//
+//	state.go           what is declared: key, order, deletions; what each record of a batch means
+//	stateindex.go      which row each key has in one version of the table (package keyed holds the entries); statescan.go reads it from files
+//	stateplan.go       what a batch does to that version: rows that come, rows that go, deletions to be remembered (statedeletions.go)
+//	staterewrite.go    the plan as files: without the rows that go, or with deletion vectors
+//	statecommit.go     lands them right behind that version; a loser of a race brings its index up and plans anew
+//
 // The table is the authority on progress: Writer.Progress reads from it where to go on, and a commit lands only if the table
 // still says what the batch started from.
 //

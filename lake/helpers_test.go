@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 		landUntilKilled(dir)
 		return
 	}
+	if dir := os.Getenv(childStateVariable); dir != "" {
+		exitUnless(changeSome(dir, 1<<40))
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -16,6 +16,9 @@ import (
 // childVariable names the folder that a child process of the test lands rows in.
 const childVariable = "LAKE_TEST_LANDS_IN"
 
+// childStateVariable is the same for a child that changes a table of current state.
+const childStateVariable = "LAKE_TEST_CHANGES_IN"
+
 // landSome lands rows from the table's progress on, a random number at a time, until an offset.
 func landSome(dir string, until int64) error {
 	s := Delta(dir, Properties(map[string]string{"delta.checkpointInterval": "5"}))
@@ -45,7 +48,11 @@ func landSome(dir string, until int64) error {
 }
 
 func landUntilKilled(dir string) {
-	if err := landSome(dir, 1<<40); err != nil {
+	exitUnless(landSome(dir, 1<<40))
+}
+
+func exitUnless(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

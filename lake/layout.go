@@ -15,9 +15,10 @@ import (
 // layout is a Delta sink's rows: their columns, and which of them are partition columns. It is immutable.
 type layout struct {
 	*rows.Layout
-	partitions []int // places of partition columns in the schema
-	textParts  []int // numbers of the partition columns of strings
-	rest       []int // places of the others, which are in the files
+	partitions []int  // places of partition columns in the schema
+	textParts  []int  // numbers of the partition columns of strings
+	rest       []int  // places of the others, which are in the files
+	state      *state // nil: the sink appends
 }
 
 // newLayout lays out the rows of a stream of the given types, and returns every problem.
@@ -27,7 +28,13 @@ func newLayout(o *options, key, value reflect.Type) (*layout, []error) {
 		return nil, errs
 	}
 	l := &layout{Layout: common}
-	return l, l.setPartitions(append(common.Partitions, o.partitions...))
+	errs = l.setPartitions(append(common.Partitions, o.partitions...))
+	if o.state != nil {
+		var more []error
+		l.state, more = newState(o, l)
+		errs = append(errs, more...)
+	}
+	return l, errs
 }
 
 // setPartitions finds the partition columns.

@@ -15,11 +15,20 @@ import (
 const schemaVersionKey = "tributary.schemaVersion"
 
 // spec describes the table for the case that it has to be made.
-func (s *deltaSink) spec() delta.Spec {
+func (s *deltaSink) spec(env *sink.Env) delta.Spec {
 	spec := delta.Spec{Schema: deltaSchema(s.layout.Schema.Fields), Name: s.opts.tableName, Description: s.description(),
 		Configuration: maps.Clone(s.opts.properties)}
 	for _, i := range s.layout.partitions {
 		spec.PartitionColumns = append(spec.PartitionColumns, s.layout.Schema.Fields[i].Name)
+	}
+	if s.layout.state != nil {
+		if spec.Configuration == nil {
+			spec.Configuration = map[string]string{}
+		}
+		maps.Copy(spec.Configuration, s.layout.state.properties(env))
+		if s.opts.state.vectors {
+			spec.Configuration["delta.enableDeletionVectors"] = "true"
+		}
 	}
 	if s.opts.schemaVersion > 0 {
 		if spec.Configuration == nil {
@@ -104,7 +113,7 @@ func (w *writer) fits(current *delta.Metadata) (*delta.Metadata, error) {
 
 // evolve returns the table's schema extended by the sink's, or a refusal.
 func (w *writer) evolve(current *delta.Metadata) (*delta.StructType, error) {
-	if want := w.sink.spec().PartitionColumns; !slices.Equal(want, current.PartitionColumns) {
+	if want := w.sink.spec(&w.env).PartitionColumns; !slices.Equal(want, current.PartitionColumns) {
 		return nil, &sink.RefusedError{Table: w.sink.place,
 			Reason: fmt.Sprintf("its partition columns are %v, but the sink declares %v", current.PartitionColumns, want),
 			Advice: "declare the table's partition columns, or land the stream in a new table"}

@@ -24,6 +24,7 @@ type options struct {
 	parquet            parquetfile.Options
 	schemaVersion      int64
 	progress           progressScheme
+	state              *stateOptions // nil: the sink appends
 	store              object.Store
 	inlineUpkeep       bool // for tests that must not depend on scheduling
 	errs               []error

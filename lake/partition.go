@@ -2,6 +2,7 @@ package lake
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -38,7 +39,7 @@ func groupRows(rec arrow.RecordBatch, l *layout) (groups map[string]*group, orde
 		if g == nil {
 			g = &group{values: map[string]*string{}}
 			for n, col := range l.partitions {
-				g.values[l.Schema.Fields[col].Name] = values[n]
+				g.values[l.Schema.Fields[col].Name] = kept(values[n])
 			}
 			groups[last] = g
 			order = append(order, last)
@@ -46,6 +47,15 @@ func groupRows(rec arrow.RecordBatch, l *layout) (groups map[string]*group, orde
 		g.rows = append(g.rows, int32(i))
 	}
 	return groups, order, nil
+}
+
+// kept copies a text out of the batch's memory, which is used again.
+func kept(v *string) *string {
+	if v == nil {
+		return nil
+	}
+	s := strings.Clone(*v)
+	return &s
 }
 
 // appendKey appends a value so that different lists of values give different keys.

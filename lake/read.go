@@ -19,7 +19,7 @@ import (
 type Row = map[string]any
 
 // ReadRows reads all rows of a table's newest version, file by file in no particular order. It holds one data file in memory. It
-// is for tests, tools and examples: tables with deletion vectors, which this package doesn't write, are refused.
+// is for tests, tools and examples.
 func ReadRows(ctx context.Context, place string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		store, err := openToRead(ctx, place)
@@ -54,9 +54,6 @@ func readStore(ctx context.Context, store object.Store, place string) iter.Seq2[
 			return
 		}
 		for add, err := range snap.Files(ctx) {
-			if err == nil && add.DeletionVector != nil {
-				err = unreadable(place, "deletion vectors")
-			}
 			if err != nil {
 				yield(nil, err)
 				return
@@ -88,12 +85,21 @@ func readFile(ctx context.Context, store object.Store, l *datafile.Layout, md *d
 			return
 		}
 		defer f.Close()
+		gone, err := delta.DeletedRows(ctx, store, add.DeletionVector)
+		if err != nil {
+			fail(err)
+			return
+		}
+		var number uint32
 		for rec, err := range f.Batches(ctx, readBatch) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 			for i := range int(rec.NumRows()) {
+				if number++; gone.Contains(number - 1) {
+					continue
+				}
 				row := l.Row(rec, i)
 				maps.Copy(row, fixed)
 				if !yield(row, nil) {

@@ -3,7 +3,6 @@ package lake
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -195,13 +194,6 @@ func inner(out []ColumnInfo, path string, t delta.Type) []ColumnInfo {
 		return inner(out, path+".value", t.Value)
 	}
 	return out
-}
-
-// errUnreadable says what ReadRows doesn't read.
-var errUnreadable = errors.New("it can't be scanned by this tool: use Spark, delta-rs or DuckDB")
-
-func unreadable(place, why string) error {
-	return fmt.Errorf("table %s has %s: %w", place, why, errUnreadable)
 }
 
 // ReadProgress reads how far a table's newest version has come, by application id. It needs the newest checksum and the end of

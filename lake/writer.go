@@ -26,6 +26,7 @@ type writer struct {
 	table  *delta.Table
 	schema *delta.StructType // what the sink declares
 	upkeep *upkeep
+	index  *stateIndex // of a table of current state; nil for one that rows are appended to
 
 	handed  map[sink.Partition]*handedOver // partitions with progress in the other form, too
 	commits int64                          // of this writer: the epoch in the commits' records
@@ -50,7 +51,7 @@ func openWriter(ctx context.Context, s *deltaSink, env sink.Env) (*writer, error
 	if err != nil {
 		return nil, err
 	}
-	table, created, err := delta.OpenOrCreate(ctx, store, s.spec(), delta.Options{Now: env.Now, Logger: w.log})
+	table, created, err := delta.OpenOrCreate(ctx, store, s.spec(&env), delta.Options{Now: env.Now, Logger: w.log})
 	if err != nil {
 		return nil, w.refused(err)
 	}
@@ -60,8 +61,19 @@ func openWriter(ctx context.Context, s *deltaSink, env sink.Env) (*writer, error
 	} else if err := table.Head().CheckWrite(); err != nil {
 		return nil, w.refused(err)
 	}
+	if err := w.checkState(table.Head().Metadata.Configuration); err != nil {
+		return nil, err
+	}
 	if err := w.publish(ctx); err != nil {
 		return nil, err
+	}
+	if s.layout.state != nil {
+		if w.index, err = w.openIndex(); err != nil {
+			return nil, err
+		}
+		if err := w.index.sync(ctx, table); err != nil {
+			return nil, errors.Join(w.stateRefused(err), w.index.close())
+		}
 	}
 	w.upkeep = startUpkeep(table, w.log, s.opts.inlineUpkeep)
 	return w, nil
@@ -149,6 +161,13 @@ func (w *writer) Commit(ctx context.Context, sb sink.Batch, moves []sink.Move) (
 	if len(due) == 0 {
 		return sink.Commit{Version: w.table.Head().Version}, nil
 	}
+	if w.index != nil {
+		done, landed, err := w.commitState(ctx, b, moves, due)
+		if err != nil {
+			return sink.Commit{}, w.fenced(err, moves)
+		}
+		return w.landed(start, rows, done.adds, landed, moves), nil
+	}
 	if err := b.encode(ctx); err != nil {
 		return sink.Commit{}, w.refused(err)
 	}
@@ -158,14 +177,19 @@ func (w *writer) Commit(ctx context.Context, sb sink.Batch, moves []sink.Move) (
 	if err != nil {
 		return sink.Commit{}, w.fenced(err, moves)
 	}
+	return w.landed(start, rows, b.adds, landed, moves), nil
+}
+
+// landed notes a commit that has landed, and tells of it.
+func (w *writer) landed(start time.Time, rows int64, adds []delta.Add, landed delta.Landed, moves []sink.Move) sink.Commit {
 	w.commits++
 	w.moved(moves)
 	w.upkeep.wake()
-	c := sink.Commit{Version: landed.Version, Rows: rows, Files: len(b.adds), Attempts: landed.Attempts, Took: w.env.Now().Sub(start)}
-	for i := range b.adds {
-		c.Bytes += b.adds[i].Size
+	c := sink.Commit{Version: landed.Version, Rows: rows, Files: len(adds), Attempts: landed.Attempts, Took: w.env.Now().Sub(start)}
+	for i := range adds {
+		c.Bytes += adds[i].Size
 	}
-	return c, nil
+	return c
 }
 
 // due translates the moves that must be written: those that advance, and those of idle partitions whose progress would soon
@@ -265,5 +289,8 @@ func (w *writer) fenced(err error, moves []sink.Move) error {
 // Close implements sink.Writer. It waits for upkeep that is under way.
 func (w *writer) Close() error {
 	w.upkeep.stop()
+	if w.index != nil {
+		return w.index.close()
+	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -94,7 +96,22 @@ func (f *File) records(ctx context.Context, size int64) (_ pqarrow.RecordReader,
 	if err != nil {
 		return nil, err
 	}
-	return fr.GetRecordReader(ctx, nil, nil)
+	return fr.GetRecordReader(ctx, f.wanted(), nil)
+}
+
+// wanted lists the file's leaf columns that belong to the layout's columns; nil for all, where they can't be told by name or none is there.
+func (f *File) wanted() (out []int) {
+	if f.layout.byID {
+		return nil
+	}
+	schema := f.reader.MetaData().Schema
+	for i := range schema.NumColumns() {
+		name := schema.ColumnRoot(i).Name()
+		if slices.ContainsFunc(f.layout.columns, func(c column) bool { return strings.EqualFold(c.field.Name, name) }) {
+			out = append(out, i)
+		}
+	}
+	return out
 }
 
 func (f *File) next(rows pqarrow.RecordReader) (_ arrow.RecordBatch, err error) {
@@ -107,6 +124,9 @@ func (f *File) next(rows pqarrow.RecordReader) (_ arrow.RecordBatch, err error) 
 	}
 	return f.layout.conform(rows.RecordBatch())
 }
+
+// Conform brings rows that were made for the table, by physical names, into the layout's columns, as those of a file.
+func (l *Layout) Conform(rec arrow.RecordBatch) (arrow.RecordBatch, error) { return l.conform(rec) }
 
 // conform brings a batch as a file has it into the layout's columns.
 func (l *Layout) conform(rec arrow.RecordBatch) (arrow.RecordBatch, error) {

@@ -166,3 +166,24 @@ func (a *Add) NumRecords() (n int64, ok bool) {
 	}
 	return *s.NumRecords, true
 }
+
+// LooseStats are the file's statistics once rows of it are deleted by a deletion vector: how many rows are in the file, and bounds and null counts
+// that may be wider than the rows that are left (PROTOCOL.md, "Per-file Statistics", tightBounds). rows counts where the file has no statistics.
+func (a *Add) LooseStats(rows int64) string {
+	entries, err := readObject([]byte(a.Stats))
+	if n, ok := a.NumRecords(); err != nil || !ok || n < 0 {
+		return `{"numRecords":` + itoa(rows) + `,"tightBounds":false}`
+	}
+	var w objectWriter
+	for _, e := range entries {
+		if e.key != "tightBounds" {
+			w.raw(e.key, e.value)
+		}
+	}
+	w.value("tightBounds", false)
+	out, err := w.done()
+	if err != nil {
+		return `{"numRecords":` + itoa(rows) + `,"tightBounds":false}`
+	}
+	return string(out)
+}

@@ -174,6 +174,9 @@ func (l *Layout) Append(b *columns.Builder, at int64, key, value any, meta *sink
 	return b.EndRow()
 }
 
+// FillKey appends the values of the key's column alone, for who wants to look at them before the row is rolled back.
+func (l *Layout) FillKey(b *columns.Builder, key any) error { return l.fillKey(b, key) }
+
 func (l *Layout) fillKey(b *columns.Builder, key any) error {
 	if l.key == nil {
 		return nil

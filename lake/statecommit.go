@@ -1,0 +1,172 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tributary-io/tributary/lake/delta"
+	"github.com/tributary-io/tributary/lake/keyed"
+	"github.com/tributary-io/tributary/lake/object"
+	"github.com/tributary-io/tributary/lake/sink"
+)
+
+// changeBytes is about the memory that one change takes beside its row, while it is collected and while it is planned.
+const changeBytes = 128
+
+// maxStatePause bounds the time between two tries after lost races.
+const maxStatePause = time.Second
+
+// commitState lands a batch of changes: it is planned on the version that the index has, and lands right behind that version or not at all. A
+// loser of a race brings its index up to the winner's version and plans anew.
+func (w *writer) commitState(ctx context.Context, b *batch, moves []sink.Move, due []delta.Move) (*stateWrite, delta.Landed, error) {
+	b.encoded = true
+	for lost := 0; ; lost++ {
+		if err := w.pauseAfter(ctx, lost); err != nil {
+			return nil, delta.Landed{}, err
+		}
+		done, landed, err := w.tryState(ctx, b, moves, due)
+		var conflict *delta.ConflictError
+		var fenced *delta.FencedError
+		switch {
+		case errors.As(err, &conflict), errors.As(err, &fenced) && fenced.AppID == deletionsApp:
+			if _, err := w.table.Refresh(ctx); err != nil {
+				return nil, landed, err
+			}
+			continue
+		case errors.Is(err, object.ErrNotFound):
+			// Another engine may have compacted the table and vacuumed what the plan rests on.
+			head, refreshErr := w.table.Refresh(ctx)
+			if refreshErr != nil || head.Version == w.index.version {
+				return nil, landed, errors.Join(err, refreshErr)
+			}
+			continue
+		case err != nil:
+			return nil, landed, err
+		}
+		landed.Attempts += lost
+		// What the index can't take now it reads from the table before the next batch.
+		if err := w.index.landed(done, landed.Version); err != nil {
+			w.log.Warn("the index missed a commit; it is read from the table", "version", landed.Version, "error", err)
+		}
+		return done, landed, nil
+	}
+}
+
+// pauseAfter waits a random time that grows with the races lost.
+func (w *writer) pauseAfter(ctx context.Context, lost int) error {
+	if lost <= 1 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(rand.N(min(time.Millisecond<<min(lost, 20), maxStatePause)))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("given up after %d lost races, nothing landed: %w", lost, ctx.Err())
+	case <-timer.C:
+		return nil
+	}
+}
+
+// tryState plans the batch on the newest version that is known, and tries to land behind it.
+func (w *writer) tryState(ctx context.Context, b *batch, moves []sink.Move, due []delta.Move) (*stateWrite, delta.Landed, error) {
+	if err := w.index.sync(ctx, w.table); err != nil {
+		return nil, delta.Landed{}, w.stateRefused(err)
+	}
+	p, err := w.index.plan(b.changes)
+	if err != nil {
+		return nil, delta.Landed{}, err
+	}
+	// Another writer may have come while files are written: they are not wasted on a version that is known to be old.
+	done, err := w.write(ctx, b, p)
+	if err != nil {
+		return nil, delta.Landed{}, err
+	}
+	due = slices.Clone(due)
+	if m, ok := w.index.deletionsMove(done, w.table.Head(), w.env.Now()); ok {
+		due = append(due, m)
+	}
+	if len(done.segments) > 0 {
+		done.sync = append(done.sync, keyed.SegmentName(done.segments[len(done.segments)-1].ID))
+	}
+	if len(done.sync) > 0 {
+		if err := w.table.Store().Sync(ctx, done.sync...); err != nil {
+			return nil, delta.Landed{}, err
+		}
+	}
+	metrics := b.metrics(moves)
+	maps.Copy(metrics, p.metrics())
+	landed, err := w.table.Commit(ctx, delta.Commit{Add: done.adds, Remove: done.removes, Moves: due, Metadata: w.fits,
+		ReadVersion: w.index.version, Exact: len(done.adds)+len(done.removes)+len(p.deletions) > 0,
+		OperationParameters: map[string]string{"outputMode": "Update", "queryId": w.env.ApplicationID + "/" + w.env.Name, "epochId": strconv.FormatInt(w.commits, 10)},
+		OperationMetrics:    metrics, Info: w.info(b, moves)})
+	return done, landed, err
+}
+
+// metrics count the rows as a merge of other engines does.
+func (p *statePlan) metrics() map[string]string {
+	n := func(v int64) string { return strconv.FormatInt(v, 10) }
+	return map[string]string{"numOutputRows": n(p.inserted + p.updated), "numTargetRowsInserted": n(p.inserted), "numTargetRowsUpdated": n(p.updated),
+		"numTargetRowsDeleted": n(p.deleted), "numLateChanges": n(p.late)}
+}
+
+// stateRefused names the table in a refusal of the index.
+func (w *writer) stateRefused(err error) error {
+	var refused *sink.RefusedError
+	if errors.As(err, &refused) && refused.Table == "" {
+		return &sink.RefusedError{Table: w.sink.place, Reason: refused.Reason, Advice: refused.Advice}
+	}
+	return err
+}
+
+// deletionsMove moves the table's pointer to the newest segment, or renews it where the table forgets what nobody renews.
+func (x *stateIndex) deletionsMove(done *stateWrite, head *delta.Head, now time.Time) (m delta.Move, ok bool) {
+	old, has := head.Txns[deletionsApp]
+	m = delta.Move{AppID: deletionsApp, First: !has, From: old.Version, To: old.Version}
+	if n := len(done.segments); n > 0 {
+		m.To = done.segments[n-1].ID
+		return m, true
+	}
+	renew := head.Metadata.Interval(txnRetention, 0) / 2
+	return m, has && renew > 0 && now.UnixMilli()-old.LastUpdated >= renew.Milliseconds()
+}
+
+// landed brings the index to the version that a write has made.
+func (x *stateIndex) landed(done *stateWrite, version int64) error {
+	if version != x.version+1 && len(done.adds)+len(done.removes) == 0 && len(done.plan.deletions) == 0 {
+		return nil // only progress has moved, perhaps behind commits of others
+	}
+	files, slots := maps.Clone(x.files), maps.Clone(x.slots)
+	for _, name := range done.dropped {
+		for _, s := range files[name].slots {
+			delete(slots, s.id)
+		}
+		delete(files, name)
+	}
+	for _, f := range done.files {
+		files[f.name] = f
+		for _, s := range f.slots {
+			slots[s.id] = s
+		}
+	}
+	segments := x.deletions.segments
+	if len(done.segments) > 0 {
+		segments = done.segments
+	}
+	x.next = done.next // never given again, even if what follows fails
+	meta, err := x.meta(version, slots, segments)
+	if err != nil {
+		return err
+	}
+	if err := x.x.Apply(done.plan.changes(func(row int32) (uint32, uint32) { return done.slotOf[row], done.rowOf[row] }), meta); err != nil {
+		return err
+	}
+	x.deletions.segments = segments
+	x.version, x.listed, x.files, x.slots = version, true, files, slots
+	return nil
+}

@@ -1,0 +1,240 @@
+package lake
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tributary-io/tributary/lake/object"
+	"github.com/tributary-io/tributary/lake/readers"
+	"github.com/tributary-io/tributary/lake/sink"
+)
+
+// stateInput is the input of tests with faults: changes of few keys from several partitions, in no order, no two of them with the same order.
+type stateInput struct {
+	seed uint64
+	opts []Option
+}
+
+func (s *stateInput) change(n int32, o int64) *member {
+	r := rand.New(rand.NewPCG(s.seed, uint64(n)<<32|uint64(o)))
+	m := &member{fmt.Sprint("l", r.IntN(7)), fmt.Sprint("c", r.IntN(2)), "upsert", fmt.Sprint(n, "-", o), LSN(r.Uint32N(1<<16)<<10 + uint32(n)<<8 + uint32(o))}
+	if r.IntN(4) == 0 {
+		m.Op = "delete"
+	}
+	return m
+}
+
+// want is the state after all offsets of all partitions up to a number.
+func (s *stateInput) want(partitions int32, until int64) map[string]string {
+	newest := map[string]*member{}
+	for n := range partitions {
+		for o := range until {
+			m := s.change(n, o)
+			key := m.Learner + "/" + m.Course
+			if old := newest[key]; o%4 != 3 && (old == nil || m.At > old.At) {
+				newest[key] = m
+			}
+		}
+	}
+	out := map[string]string{}
+	for key, m := range newest {
+		if m.Op != "delete" {
+			out[key] = fmt.Sprint(m.Status, "@", m.At)
+		}
+	}
+	return out
+}
+
+// TestStateWhateverHappens is TestEveryRowOnceWhateverHappens for current state: two instances over a store that fails, loses replies, and lets
+// processes die at any operation, while others change metadata and compact. The table ends as the input's newest changes.
+func TestStateWhateverHappens(t *testing.T) {
+	for seed := range uint64(16) {
+		synctest.Test(t, func(t *testing.T) { changeUnderFaults(t, seed) })
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func changeUnderFaults(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	store := object.NewMemory("t")
+	plan := faultPlan(seed)
+	input := &stateInput{seed: seed}
+	if seed%2 == 1 {
+		input.opts = append(input.opts, DeletionVectors())
+	}
+	if seed%4 >= 2 {
+		input.opts = append(input.opts, PartitionBy("course"))
+	}
+	procs := []*instance{{t: t, r: r, inner: store, plan: plan, state: input}, {t: t, r: r, inner: store, plan: plan, state: input}}
+	for n := 0; n%10 != 0 || !procs[0].done(store); n++ {
+		switch n {
+		case 400: // enough of faults: let it end
+			for _, p := range procs {
+				p.die()
+				p.plan = nil
+			}
+		case 3000:
+			t.Fatal("no end")
+		}
+		procs[r.IntN(2)].step()
+		if r.IntN(25) == 0 && logEntries(t, store) > 0 {
+			changeMetadata(t, store, r, n)
+		}
+		if r.IntN(25) == 0 && logEntries(t, store) > 0 {
+			compact(t, store)
+		}
+	}
+	for _, p := range procs {
+		p.die()
+	}
+	wantState(t, store, input.want(inputPartitions, inputRows))
+}
+
+// changeSome lands changes from the table's progress on, a random number at a time, until an offset.
+func changeSome(dir string, until int64) error {
+	input := stateInput{seed: 5}
+	s := Delta(dir, CurrentState("learner", "course"), OrderBy("lsn"), DeleteWhere("op", "delete"), DeletionVectors(), IndexDir(dir+"-index"),
+		Properties(map[string]string{"delta.checkpointInterval": "5"}))
+	if err := s.Bind(reflect.TypeFor[string](), reflect.TypeFor[member]()); err != nil {
+		return err
+	}
+	w, err := s.Open(ctx, testEnv())
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	progress, err := w.Progress(ctx, []sink.Partition{part(0)})
+	for at := progress[part(0)]; err == nil && at < until; {
+		next := max(at, 0)
+		to := min(next+1+rand.Int64N(20), until)
+		b := w.NewBatch()
+		for o := next; o < to; o++ {
+			if o%4 == 3 {
+				continue
+			}
+			if err := b.Append(nil, input.change(0, o), meta(o)); err != nil {
+				return err
+			}
+		}
+		_, err = w.Commit(ctx, b, []sink.Move{move(0, at, to)})
+		b.Release()
+		at = to
+	}
+	return err
+}
+
+// TestStateKill9 kills a process that changes a table again and again, at any moment, and with it its index in a folder of its own.
+func TestStateKill9(t *testing.T) {
+	dir, store := localStore(t)
+	for range 8 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), childStateVariable+"="+dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(150+rand.IntN(250)) * time.Millisecond)
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
+			t.Fatalf("the process ended by itself: %v", err)
+		}
+	}
+	until := int64(100)
+	if info, err := Show(ctx, dir, 0); err == nil {
+		for _, p := range info.Progress {
+			if p.Topic != "" {
+				until = p.Next + 100
+			}
+		}
+	}
+	if err := changeSome(dir, until); err != nil {
+		t.Fatal(err)
+	}
+	want := (&stateInput{seed: 5}).want(1, until)
+	wantState(t, store, want)
+	if d := readers.Open(t).DeltaRS(t, dir); d.Count != int64(len(want)) {
+		t.Errorf("delta-rs finds %d rows, want %d", d.Count, len(want))
+	}
+}
+
+// TestStateReadByOthers lets delta-rs and DuckDB read tables of both kinds, and delta-rs compact, vacuum and checkpoint them between batches.
+func TestStateReadByOthers(t *testing.T) {
+	r := readers.Open(t)
+	for mode, opts := range modes {
+		t.Run(mode, func(t *testing.T) {
+			dir, store := localStore(t)
+			opts = append([]Option{CurrentState("learner", "course"), OrderBy("lsn"), DeleteWhere("op", "delete")}, opts...)
+			w := openSink[string, member](t, Delta(dir, opts...))
+			input := stateInput{seed: 9}
+			var at int64
+			more := func(n int64) {
+				b := w.NewBatch()
+				defer b.Release()
+				from := at
+				if from == 0 {
+					from = sink.NoOffset
+				}
+				for range n {
+					if at%4 != 3 {
+						if err := b.Append(nil, input.change(0, at), meta(at)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					at++
+				}
+				if _, err := w.Commit(ctx, b, []sink.Move{move(0, from, at)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			check := func(when string) {
+				t.Helper()
+				want := input.want(1, at)
+				wantState(t, store, want)
+				const query = "select learner || '/' || course as k, status || '@' || lsn as v from t"
+				for who, rows := range map[string][]readers.Row{"delta-rs": r.DeltaRS(t, dir, readers.Query(query)).Rows, "DuckDB": r.DuckDB(t, dir, query).Rows} {
+					got := map[string]string{}
+					for _, row := range rows {
+						got[fmt.Sprint(row["k"])] += fmt.Sprint(row["v"])
+					}
+					if !maps.Equal(got, want) {
+						t.Errorf("%s: %s finds %v, want %v", when, who, got, want)
+					}
+				}
+			}
+			more(20)
+			more(15)
+			more(10)
+			check("after our commits")
+			var did []string
+			r.Python(t, dir, `
+out = []
+for name, do in [("compact", lambda dt: dt.optimize.compact()), ("checkpoint", lambda dt: dt.create_checkpoint()),
+                 ("vacuum", lambda dt: dt.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False))]:
+    try:
+        do(deltalake.DeltaTable(table))
+        out.append(name)
+    except Exception as e:
+        out.append(name + ": " + str(e))
+`, &did)
+			t.Logf("delta-rs: %s", strings.Join(did, "; "))
+			check("after upkeep by delta-rs")
+			more(30)
+			check("after more commits")
+			// What a new process reads includes what was deleted, which the vacuum must not have taken.
+			w = openSink[string, member](t, Delta(dir, opts...))
+			more(50)
+			check("after a restart")
+		})
+	}
+}

@@ -1,0 +1,139 @@
+package lake
+
+import (
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/tributary-io/tributary/lake/keyed"
+)
+
+// statePlan is what a batch of changes does to the version of a table that its index has.
+type statePlan struct {
+	keys      []keyNow
+	put       []int32                        // rows of the batch that get into the table
+	gone      map[*stateFile]*roaring.Bitmap // rows that leave it, by their place in their file
+	deletions []keyed.Deletion               // to be remembered
+
+	inserted, updated, deleted int64 // rows
+	late                       int64 // changes that were older than what is known
+}
+
+// keyNow is one key of a batch: what the table has, and what it shall have.
+type keyNow struct {
+	hash   keyed.Hash
+	before keyed.Entry
+	file   *stateFile // of the table's row; nil: it has none
+	at     uint32     // its place there
+
+	present bool   // the key has a row
+	deleted bool   // it has none, and that it was deleted is known
+	order   uint64 // of the row, or of the deletion
+	row     int32  // of the batch; -1: the table's own
+}
+
+// plan runs the changes in their order.
+func (x *stateIndex) plan(changes []change) (*statePlan, error) {
+	p := &statePlan{gone: map[*stateFile]*roaring.Bitmap{}}
+	seen := make(map[keyed.Hash]int32, len(changes))
+	for i := range changes {
+		c := &changes[i]
+		n, ok := seen[c.hash]
+		if !ok {
+			k, err := x.look(c.hash)
+			if err != nil {
+				return nil, err
+			}
+			n = int32(len(p.keys))
+			seen[c.hash] = n
+			p.keys = append(p.keys, k)
+		}
+		if !p.keys[n].apply(c, x.state.ordered) {
+			p.late++
+		}
+	}
+	for i := range p.keys {
+		p.settle(&p.keys[i])
+	}
+	return p, nil
+}
+
+// look finds what the table has of a key.
+func (x *stateIndex) look(h keyed.Hash) (k keyNow, err error) {
+	k = keyNow{hash: h, row: -1}
+	e, ok, err := x.x.Get(h)
+	if err != nil || !ok {
+		return k, err
+	}
+	if e.Deleted {
+		k.before, k.deleted, k.order = e, true, e.Order
+		return k, nil
+	}
+	f, at, ok := x.place(e)
+	if ok {
+		k.before, k.file, k.at, k.present, k.order = e, f, at, true, e.Order
+	}
+	return k, nil
+}
+
+// apply runs one change; false says that it is older than what is known. A null value has no order: it is newer than the row, and no newer
+// than that.
+func (k *keyNow) apply(c *change, ordered bool) bool {
+	order := c.order
+	switch {
+	case !ordered:
+	case c.unordered && !k.present:
+		return true
+	case c.unordered:
+		order = k.order
+	case (k.present || k.deleted) && order < k.order:
+		return false
+	}
+	k.present, k.deleted, k.order, k.row = !c.deleted, c.deleted && ordered, order, c.row
+	return true
+}
+
+// settle compares a key's end with its beginning.
+func (p *statePlan) settle(k *keyNow) {
+	replaced := !k.present || k.row >= 0
+	if k.file != nil && replaced {
+		g := p.gone[k.file]
+		if g == nil {
+			g = roaring.New()
+			p.gone[k.file] = g
+		}
+		g.Add(k.at)
+	}
+	switch {
+	case k.present && k.row >= 0 && k.file != nil:
+		p.updated++
+	case k.present && k.row >= 0:
+		p.inserted++
+	case k.file != nil && replaced:
+		p.deleted++
+	}
+	if k.present && k.row >= 0 {
+		p.put = append(p.put, k.row)
+	}
+	if k.deleted && !(k.before.Deleted && k.before.Order == k.order) {
+		p.deletions = append(p.deletions, keyed.Deletion{Hash: k.hash, Order: k.order})
+	}
+}
+
+// changes are what the index has to learn once the plan has landed. where tells the slot and the row in it of each row of the batch.
+func (p *statePlan) changes(where func(row int32) (slot, at uint32)) []keyed.Change {
+	out := make([]keyed.Change, 0, len(p.keys))
+	for i := range p.keys {
+		k := &p.keys[i]
+		c := keyed.Change{Hash: k.hash, Entry: keyed.Entry{Order: k.order, Deleted: true}}
+		switch {
+		case k.present && k.row >= 0:
+			c.Entry.Deleted = false
+			c.Entry.File, c.Entry.Row = where(k.row)
+		case k.present: // the table's own row stays
+			continue
+		case !k.deleted:
+			c.Forget = true
+		}
+		out = append(out, c)
+	}
+	return out
+}
