@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tributary-io/tributary/lake/delta"
+	"github.com/tributary-io/tributary/lake/keyed"
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/parquetfile"
 	"github.com/tributary-io/tributary/lake/sink"
@@ -499,4 +500,76 @@ func changeMany(store object.Store, n int32, opts []Option) error {
 		at = to
 	}
 	return nil
+}
+
+// TestDeletionsAreFew deletes a row in each of many commits: the files that hold the orders stay few, old ones go after a day, and the orders
+// are all still there.
+func TestDeletionsAreFew(t *testing.T) {
+	store := object.NewMemory("t")
+	env := testEnv()
+	var ahead time.Duration
+	env.Now = func() time.Time { return time.Now().Add(ahead) }
+	inline := func(o *options) { o.inlineUpkeep = true }
+	w, err := tryOpen[string, member](membersOf(store, inline), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rows = 60
+	for i := range int64(rows) {
+		offerAll(t, w, i, member{fmt.Sprint("l", i), "x", "delete", "", 10})
+	}
+	segments := func() (n int) {
+		for _, err := range store.List(ctx, keyed.DeletionsDir, "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		return n
+	}
+	if n := segments(); n != rows {
+		t.Errorf("%d files before the first sweep", n)
+	}
+	ahead = 48 * time.Hour
+	offerAll(t, w, rows, member{"other", "x", "upsert", "here", 5})
+	if n := segments(); n > 16 {
+		t.Errorf("%d files are left", n)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w = openSink[string, member](t, membersOf(store))
+	var late []member
+	for i := range rows {
+		late = append(late, member{fmt.Sprint("l", i), "x", "upsert", "late", 9})
+	}
+	offerAll(t, w, rows+1, late...)
+	wantState(t, store, map[string]string{"other/x": "here@0/5"})
+}
+
+// TestStateEvolves opens a table with one more column than its rows have, changes some of them, and keeps the others.
+func TestStateEvolves(t *testing.T) {
+	type grown struct {
+		member
+		Grade *int64 `lake:"grade"`
+	}
+	for mode, opts := range modes {
+		t.Run(mode, func(t *testing.T) {
+			store := object.NewMemory("t")
+			w := openSink[string, member](t, membersOf(store, opts...))
+			offerAll(t, w, 0, member{"a", "x", "upsert", "old", 1}, member{"b", "x", "upsert", "old", 1}, member{"c", "x", "upsert", "old", 1})
+			grade := int64(7)
+			w2 := openSink[string, grown](t, membersOf(store, opts...))
+			land(t, w2, 3, grown{member{"a", "x", "upsert", "graded", 2}, &grade}, grown{member{"b", "x", "delete", "", 2}, nil})
+			wantState(t, store, map[string]string{"a/x": "graded@0/2", "c/x": "old@0/1"})
+			for _, r := range allRows(t, store) {
+				if want := map[string]any{"a": int64(7)}[r["learner"].(string)]; r["grade"] != want {
+					t.Errorf("%v, want the grade %v", r, want)
+				}
+			}
+			// The instance of before, in a rolling upgrade, goes on.
+			offerAll(t, w, 5, member{"c", "x", "upsert", "newer", 3})
+			wantState(t, store, map[string]string{"a/x": "graded@0/2", "c/x": "newer@0/3"})
+		})
+	}
 }

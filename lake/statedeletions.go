@@ -3,6 +3,8 @@ package lake
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -16,8 +18,40 @@ import (
 // table's log that every writer carries on, that needs no table feature, and that a commit can compare before it lands.
 const deletionsApp = "tributary-deleted"
 
-// sweepAge is how old a segment must be that nobody needs any more, before it is deleted: readers of an older version may be at it.
-const sweepAge = 24 * time.Hour
+const (
+	// sweepAge is how old a segment that doesn't count must be before it is deleted: it may be that of a commit on its way, and a process that
+	// builds its index from an older version may be reading it.
+	sweepAge = 24 * time.Hour
+	// sweepEvery is how often that is looked for.
+	sweepEvery = time.Hour
+)
+
+// sweeper deletes segments that don't count any more, now and then, beside the commits.
+type sweeper struct {
+	now  func() time.Time
+	last time.Time
+}
+
+func (s *sweeper) round(ctx context.Context, t *delta.Table, log *slog.Logger) error {
+	now := s.now()
+	id, ok := t.Head().Txn(deletionsApp)
+	if !ok || now.Sub(s.last) < sweepEvery {
+		return nil
+	}
+	newest, err := keyed.ReadSegment(ctx, t.Store(), id)
+	if err != nil {
+		return err
+	}
+	n, err := keyed.SweepSegments(ctx, t.Store(), append(newest.Older, id), now.Add(-sweepAge))
+	if err != nil {
+		return fmt.Errorf("delete old orders of deleted rows: %w", err)
+	}
+	if n > 0 {
+		log.Info("deleted files of the orders of deleted rows that others have taken up", "files", n)
+	}
+	s.last = now
+	return nil
+}
 
 // segment is a file of deletions that counts.
 type segment struct {

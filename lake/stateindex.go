@@ -122,7 +122,7 @@ func (x *stateIndex) sync(ctx context.Context, t *delta.Table) error {
 		return err
 	}
 	if version != head.Version { // the table went on while its files were listed
-		if head, err = t.Refresh(ctx); err != nil {
+		if _, err := t.Refresh(ctx); err != nil {
 			return err
 		}
 		return x.sync(ctx, t)

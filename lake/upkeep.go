@@ -12,20 +12,21 @@ import (
 // upkeepLimit bounds one round of upkeep, so that closing a writer doesn't hang on a store that doesn't answer.
 const upkeepLimit = 2 * time.Minute
 
-// upkeep keeps a table's log short beside the commits: checksums, checkpoints, clean-up. Its errors are logged and change
+// upkeep keeps a table's log short beside the commits: checksums, checkpoints, clean-up; and in tables of current state the files of deletions. Its errors are logged and change
 // nothing: the next round tries again.
 type upkeep struct {
 	table  *delta.Table
 	log    *slog.Logger
 	inline bool
+	sweep  *sweeper // of a table of current state; else nil
 	signal chan struct{}
 	done   chan struct{}
 	once   sync.Once
 }
 
 // startUpkeep starts the goroutine; inline does without one, and every wake is a round.
-func startUpkeep(t *delta.Table, log *slog.Logger, inline bool) *upkeep {
-	u := &upkeep{table: t, log: log, inline: inline, signal: make(chan struct{}, 1), done: make(chan struct{})}
+func startUpkeep(t *delta.Table, log *slog.Logger, inline bool, sweep *sweeper) *upkeep {
+	u := &upkeep{table: t, log: log, inline: inline, sweep: sweep, signal: make(chan struct{}, 1), done: make(chan struct{})}
 	if inline {
 		close(u.done)
 	} else {
@@ -58,6 +59,12 @@ func (u *upkeep) round() {
 	defer cancel()
 	if err := u.table.Maintain(ctx); err != nil {
 		u.log.Warn("upkeep of the table's log failed; the next commit tries again", "error", err)
+	}
+	if u.sweep == nil {
+		return
+	}
+	if err := u.sweep.round(ctx, u.table, u.log); err != nil {
+		u.log.Warn("upkeep of the table's deletions failed; the next commit tries again", "error", err)
 	}
 }
 

@@ -67,6 +67,7 @@ func openWriter(ctx context.Context, s *deltaSink, env sink.Env) (*writer, error
 	if err := w.publish(ctx); err != nil {
 		return nil, err
 	}
+	var sweep *sweeper
 	if s.layout.state != nil {
 		if w.index, err = w.openIndex(); err != nil {
 			return nil, err
@@ -74,8 +75,9 @@ func openWriter(ctx context.Context, s *deltaSink, env sink.Env) (*writer, error
 		if err := w.index.sync(ctx, table); err != nil {
 			return nil, errors.Join(w.stateRefused(err), w.index.close())
 		}
+		sweep = &sweeper{now: env.Now}
 	}
-	w.upkeep = startUpkeep(table, w.log, s.opts.inlineUpkeep)
+	w.upkeep = startUpkeep(table, w.log, s.opts.inlineUpkeep, sweep)
 	return w, nil
 }
 

@@ -31,6 +31,8 @@ func main() {
 	var err error
 	if len(os.Args) > 1 && os.Args[1] == "child" {
 		err = child(ctx, os.Args[2:])
+	} else if len(os.Args) > 1 && os.Args[1] == "state" {
+		err = stateBench(ctx, os.Args[2:])
 	} else {
 		err = bench(ctx, os.Args[1:])
 	}
