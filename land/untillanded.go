@@ -16,7 +16,8 @@ import (
 const landedPace = 100 * time.Millisecond
 
 // RunUntilLanded is Run until all that the topics hold now has landed, or gone to the dead letters; then it ends in good order. What comes
-// meanwhile may land or not. An instance that shares the topics with others waits for what they land, too.
+// meanwhile may land or not. An instance that shares the topics with others waits for what they land, too. The last batch waits for its limits, so
+// give Config.Batch.Every a second or so.
 func (s *Sink) RunUntilLanded(ctx context.Context) error {
 	ends, err := s.ends(ctx)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -144,6 +145,9 @@ func newLand() *cobra.Command {
 			cfg, err := f.resolve(cmd.Context(), args)
 			if err != nil {
 				return err
+			}
+			if untilLanded {
+				cfg.Batch.Every = min(cfg.Batch.Every, time.Second) // nobody waits for a batch to fill
 			}
 			return landRun(cmd.Context(), cmd.OutOrStdout(), cfg, untilLanded)
 		},

@@ -2,7 +2,8 @@
 //
 // The broker is franz-go's kfake: a real implementation of the protocol over TCP, with transactions, consumer groups,
 // compaction and, given a directory, persistence. The registry is srfake behind a journal of its own: srfake keeps everything
-// in memory, so each request that changes something is written down before it is answered, and done again at the next start.
+// in memory, so each request that changes something is written down before it is answered, and done again at the next start. Schemas that
+// break their subject's level, which srfake takes, are refused (compatibility.go).
 //
 // Neither replaces a cluster: there is one process, hence no replication, and no security. Where they differ from the real
 // thing the package closes the gap (message.timestamp.type) or the documentation names it.
