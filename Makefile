@@ -84,7 +84,7 @@ PACE ?= 200
 
 .PHONY: chaos
 chaos: ## kill, stop and restart instances and brokers for DURATION, then close the books; repeat one with SEED; needs a JDK
-	TRIBUTARY_OPEN_TESTS=1 go test -count=1 -v -timeout 0 -run CountsOnce ./internal/chaos -args -chaos.duration=$(DURATION) -chaos.seed=$(if $(filter command line environment,$(origin SEED)),$(SEED),0) -chaos.pace=$(PACE)
+	go test -count=1 -v -timeout 0 -run CountsOnce ./internal/chaos -args -chaos.duration=$(DURATION) -chaos.seed=$(if $(filter command line environment,$(origin SEED)),$(SEED),0) -chaos.pace=$(PACE)
 
 # Of differential: scenarios for each focus, and the seed that they are made from.
 N ?= 100

@@ -348,7 +348,7 @@ func (e *Engine) takeOpened(o opened) error {
 	r.runs.Store(true)
 	e.inputs.Add(positions)
 	e.queue.wake(r)
-	e.log.Debug("task runs", "task", r.spec.id.String())
+	e.log.Debug("task runs", "task", r.spec.id.String(), "from", positions)
 	return nil
 }
 

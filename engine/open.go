@@ -42,12 +42,7 @@ func (e *Engine) openAll(runners []*runner) {
 	ctx, cancel := whileAny(e.life, opening)
 	e.openers.Go(func() {
 		defer cancel()
-		slow := time.AfterFunc(10*time.Second, func() {
-			e.log.Warn("tasks wait to be opened: committed offsets and the ends of topics can't be read yet (brokers away, or an open transaction)", "tasks", len(runners))
-		})
-		defer slow.Stop()
-		starts, err := e.readStarts(ctx, runners)
-		slow.Stop()
+		starts, err := e.awaitStarts(ctx, runners)
 		for i, r := range runners {
 			if err != nil {
 				e.tell(opened{r: r, err: err})
@@ -124,6 +119,25 @@ type starts struct {
 type start struct {
 	offset int64 // offsets.None if there is none
 	meta   offsets.Metadata
+}
+
+// startsPatience bounds one try to read where tasks start. It doubles from try to try, up to eight times this.
+const startsPatience = 10 * time.Second
+
+// awaitStarts reads where tasks start, however long brokers are away or a transaction of a dead instance stays open. What keeps it waiting is
+// said after each try; a new one also gets over a request that was lost.
+func (e *Engine) awaitStarts(ctx context.Context, runners []*runner) (*starts, error) {
+	for patience := startsPatience; ; patience = min(2*patience, 8*startsPatience) {
+		try, cancel := context.WithTimeout(ctx, patience)
+		s, err := e.readStarts(try, runners)
+		late := try.Err() != nil && ctx.Err() == nil
+		cancel()
+		if err == nil || !late {
+			return s, err
+		}
+		e.log.Warn("tasks wait to be opened: committed offsets and the ends of topics can't be read yet (brokers away, or an open transaction)",
+			"tasks", len(runners), "error", err)
+	}
 }
 
 func (e *Engine) readStarts(ctx context.Context, runners []*runner) (*starts, error) {

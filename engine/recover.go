@@ -85,11 +85,14 @@ func (e *Engine) rewind(runners []*runner) error {
 	return nil
 }
 
-// resetProducer starts the producer anew, however long the brokers take.
+// resetProducer starts the producer anew, and ends what its last transaction left open, however long the brokers take.
 func (e *Engine) resetProducer() error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		ctx, cancel := context.WithTimeout(e.life, e.cfg.transaction+20*time.Second)
 		err := e.producer.Reset(ctx)
+		if err == nil {
+			err = e.settle(ctx)
+		}
 		cancel()
 		if err == nil {
 			return nil

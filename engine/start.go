@@ -44,6 +44,9 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 		return err
 	}
 	e.known.Store(known)
+	if err := e.settle(ctx); err != nil {
+		return err
+	}
 	e.warnGenerated()
 	e.resources = state.NewResources(e.cfg.state)
 	started.add(e.resources.Close)

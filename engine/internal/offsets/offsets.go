@@ -83,6 +83,25 @@ func FetchDecided(ctx context.Context, client *kgo.Client, group string, parts [
 	return fetch(ctx, client, group, parts, false)
 }
 
+// Stable reports whether no open transaction holds offsets of the partitions back. It waits only for a coordinator.
+func Stable(ctx context.Context, client *kgo.Client, group string, parts []Partition) (bool, error) {
+	if len(parts) == 0 {
+		return true, nil
+	}
+	for {
+		_, err := fetchOnce(ctx, client, group, parts, true)
+		if err == nil || errors.Is(err, kerr.UnstableOffsetCommit) {
+			return err == nil, nil
+		}
+		if !Retriable(err) {
+			return false, fmt.Errorf("look at the committed offsets of group %s: %w", group, err)
+		}
+		if ended := Pause(ctx); ended != nil {
+			return false, fmt.Errorf("look at the committed offsets of group %s: %w", group, errors.Join(ended, err))
+		}
+	}
+}
+
 func fetch(ctx context.Context, client *kgo.Client, group string, parts []Partition, stable bool) ([]Position, error) {
 	if len(parts) == 0 {
 		return nil, nil // to ask for nothing would be to ask for everything, and takes rights on the group

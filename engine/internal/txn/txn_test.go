@@ -78,9 +78,17 @@ func (f *fixture) want(offset int64, values ...string) {
 	reader := f.c.Client(f.t, kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(50*time.Millisecond),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{f.name: {1: kgo.NewOffset().AtStart()}}))
 	var read []string
-	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); {
+	wait := 20 * time.Second // for what is expected; then a while for what isn't
+	if len(values) == 0 {
+		wait = 300 * time.Millisecond
+	}
+	for end := time.Now().Add(wait); time.Now().Before(end); {
 		ctx, cancel := context.WithTimeout(f.t.Context(), 100*time.Millisecond)
-		reader.PollFetches(ctx).EachRecord(func(r *kgo.Record) { read = append(read, string(r.Value)) })
+		reader.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
+			if read = append(read, string(r.Value)); len(read) == len(values) {
+				end = time.Now().Add(300 * time.Millisecond)
+			}
+		})
 		cancel()
 	}
 	if fmt.Sprint(read) != fmt.Sprint(values) {
