@@ -14,7 +14,9 @@ import (
 // unreadRows are the tables of the collection whose rows ReadRows refuses to read, with what it names, by a part of their path.
 var unreadRows = map[string]string{
 	"variant": "variant", "state-reconstruction": "", "log-replay-special-characters-b": "", "delete-re-add-same-file": "",
-	"table-with-dv-special-char": "",
+	// Their vectors' files have the prefix of Spark's own tests, which no table outside has.
+	"delta-spark/table-with-dv-small": "not found", "delta-spark/table-with-dv-large": "not found",
+	"delta-spark/partitioned-table-with-dv-large": "not found", "delta-spark/table-with-dv-special-char": "storage type",
 }
 
 // TestRowsOfOthers reads the rows of tables that Spark and the kernels have written, with column mapping by name and by id, widened types,
@@ -24,7 +26,6 @@ func TestRowsOfOthers(t *testing.T) {
 	var tables []struct {
 		Path       string `json:"path"`
 		RowsAgreed *int64 `json:"rows_agreed"`
-		DVs        int    `json:"deletion_vector_actions"`
 	}
 	if err := json.Unmarshal(index, &tables); err != nil {
 		t.Fatal(err)
@@ -32,8 +33,8 @@ func TestRowsOfOthers(t *testing.T) {
 	ran := 0
 	for _, f := range tables {
 		dir := filepath.Join(root, f.Path)
-		if _, err := os.Stat(dir); err != nil || f.DVs > 0 {
-			continue
+		if _, err := os.Stat(dir); err != nil {
+			continue // listed, but too large to be handed over
 		}
 		ran++
 		n, err := countRows(t, dir)

@@ -1,11 +1,11 @@
 package lake
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
+	"math"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -20,11 +20,9 @@ import (
 // codecProperty is the table property that names the codec of new data files.
 const codecProperty = "delta.parquet.compression.codec"
 
-// writeBuffer is how much of a file is gathered before it is handed to the store.
-const writeBuffer = 256 << 10
-
-// encode writes the batch's rows as data files, one for each combination of partition values. It holds no lock of the table. A
-// batch is encoded once: a call of Commit that is made again finds the files.
+// encode writes the batch's rows as data files, one for each combination of partition values, or more where one would pass the target size. At
+// most as many as there are cores are open at the same time. It holds no lock of the table. A batch is encoded once: a call of Commit that is
+// made again finds the files.
 func (b *batch) encode(ctx context.Context) error {
 	if b.encoded || b.b.Rows() == 0 {
 		b.encoded = true
@@ -39,26 +37,26 @@ func (b *batch) encode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	adds := make([]delta.Add, len(parts))
-	leaves := make([][]parquetfile.Leaf, len(parts))
+	adds := make([][]delta.Add, len(parts))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range parts {
 		g.Go(func() (err error) {
-			rec := parts[i].record()
-			leaves[i] = parquetfile.Measure(rec)
-			adds[i], err = b.w.writeFile(ctx, md, rec, leaves[i], opts)
-			adds[i].PartitionValues = parts[i].values
+			var leaves []parquetfile.Leaf
+			adds[i], leaves, err = b.w.writePart(ctx, md, parts[i].record(), opts, targetSize(md))
+			for n := range adds[i] {
+				adds[i][n].PartitionValues = parts[i].values
+			}
+			if len(parts) == 1 && len(adds[i]) == 1 {
+				b.distinct = distinctEstimates(md, leaves)
+			}
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	b.adds, b.encoded = adds, true
-	if len(leaves) == 1 {
-		b.distinct = distinctEstimates(md, leaves[0])
-	}
+	b.adds, b.encoded = slices.Concat(adds...), true
 	return nil
 }
 
@@ -66,18 +64,19 @@ func (b *batch) encode(ctx context.Context) error {
 func distinctEstimates(md *delta.Metadata, leaves []parquetfile.Leaf) map[string]int64 {
 	out := map[string]int64{}
 	for _, c := range delta.StatsColumns(md) {
-		if l := findLeaf(leaves, c.Path); l != nil && l.Distinct > 0 {
+		if l := findLeaf(leaves, c.Physical); l != nil && l.Distinct > 0 {
 			out[strings.Join(c.Path, ".")] = l.Distinct
 		}
 	}
 	return out
 }
 
-func (w *writer) parquetOptions(md *delta.Metadata) (parquetfile.Options, error) {
-	if w.sink.opts.parquet.Codec != "" {
-		return w.sink.opts.parquet, nil
+func (w *writer) parquetOptions(md *delta.Metadata) (opts parquetfile.Options, err error) {
+	opts = w.sink.opts.parquet
+	if opts.Codec == "" {
+		opts.Codec = md.Configuration[codecProperty]
 	}
-	opts, err := parquetfile.Options{Codec: md.Configuration[codecProperty]}.Normalize()
+	opts, err = opts.Normalize()
 	if err != nil {
 		return opts, &sink.RefusedError{Table: w.sink.place, Reason: fmt.Sprintf("its property %s: %v", codecProperty, err),
 			Advice: "set the property to a codec that is known, or choose one with lake.Compression"}
@@ -85,38 +84,34 @@ func (w *writer) parquetOptions(md *delta.Metadata) (parquetfile.Options, error)
 	return opts, nil
 }
 
-// writeFile writes one data file. It is complete, but not yet durable: the table's commit syncs all files together.
-func (w *writer) writeFile(ctx context.Context, md *delta.Metadata, rec arrow.RecordBatch, leaves []parquetfile.Leaf, opts parquetfile.Options) (add delta.Add, err error) {
-	name := delta.NewDataFileName(opts.Codec)
-	obj, err := w.table.Store().Create(ctx, name)
+// writeFile writes rows as one file.
+func (w *writer) writeFile(ctx context.Context, md *delta.Metadata, rec arrow.RecordBatch, opts parquetfile.Options) (delta.Add, error) {
+	adds, _, err := w.writePart(ctx, md, rec, opts, math.MaxInt64)
 	if err != nil {
-		return add, err
+		return delta.Add{}, err
 	}
-	defer obj.Abort() // does nothing once the object is closed
-	count := &counter{w: obj}
-	buf := bufio.NewWriterSize(count, writeBuffer)
-	if err = parquetfile.Write(buf, rec, leaves, opts); err == nil {
-		err = buf.Flush()
-	}
-	if err == nil {
-		err = obj.Close()
-	}
-	if err != nil {
-		return add, fmt.Errorf("data file %s: %w", name, err)
-	}
-	return delta.Add{Path: delta.EncodePath(name), Size: count.n, ModificationTime: w.env.Now().UnixMilli(), DataChange: true,
-		Stats: fileStats(md, rec.NumRows(), leaves)}, nil
+	return adds[0], nil
 }
 
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
+// writePart writes the rows of one partition, as one file unless that would pass the target size. It returns what was measured of the last one.
+func (w *writer) writePart(ctx context.Context, md *delta.Metadata, rec arrow.RecordBatch, opts parquetfile.Options, target int64) (adds []delta.Add, leaves []parquetfile.Leaf, err error) {
+	groups := rowGroups(rec, opts)
+	for len(groups) > 0 {
+		f := fileWriter{ctx: ctx, store: w.table.Store(), md: md, opts: opts, now: w.env.Now}
+		defer f.abort() // does nothing once the file is complete
+		for len(groups) > 0 && f.size() < target {
+			if err := f.write(groups[0]); err != nil {
+				return nil, nil, err
+			}
+			groups = groups[1:]
+		}
+		var add *delta.Add
+		if add, leaves, err = f.finish(); err != nil {
+			return nil, nil, err
+		}
+		adds = append(adds, *add)
+	}
+	return adds, leaves, nil
 }
 
 // filePart is the rows of a batch that go into one file.

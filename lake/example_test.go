@@ -79,3 +79,22 @@ func ExampleDelta() {
 	// amount decimal(12,2)  map[]
 	// payer string  map[ods.pii:true]
 }
+
+// Small files of a table are compacted, sorted by the time of the events, in the partitions of this year; files that nobody needs any more are
+// counted.
+func ExampleOptimize() {
+	ctx := context.Background()
+	thisYear, err := lake.ParseCondition("day >= 2026-01-01")
+	if err != nil {
+		panic(err)
+	}
+	done, err := lake.Optimize(ctx, "s3://lake/raw/shop__orders", lake.OptimizeOptions{SortBy: "event_time", Where: []lake.Condition{thisYear}})
+	if err != nil {
+		panic(err)
+	}
+	old, err := lake.Vacuum(ctx, "s3://lake/raw/shop__orders", lake.VacuumOptions{DryRun: true})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%d files became %d; %d bytes could go\n", done.FilesRemoved, done.FilesAdded, old.Bytes)
+}

@@ -26,6 +26,7 @@ type options struct {
 	progress           progressScheme
 	state              *stateOptions // nil: the sink appends
 	store              object.Store
+	chores             []chore
 	inlineUpkeep       bool // for tests that must not depend on scheduling
 	errs               []error
 }

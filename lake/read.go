@@ -18,8 +18,8 @@ import (
 // lacks are nil.
 type Row = map[string]any
 
-// ReadRows reads all rows of a table's newest version, file by file in no particular order. It holds one data file in memory. It
-// is for tests, tools and examples.
+// ReadRows reads all rows of a table's newest version, file by file in no particular order. It is for
+// tests, tools and examples. Column mapping, widened types and deletion vectors are understood; types such as variant are refused.
 func ReadRows(ctx context.Context, place string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		store, err := openToRead(ctx, place)
@@ -85,21 +85,12 @@ func readFile(ctx context.Context, store object.Store, l *datafile.Layout, md *d
 			return
 		}
 		defer f.Close()
-		gone, err := delta.DeletedRows(ctx, store, add.DeletionVector)
-		if err != nil {
-			fail(err)
-			return
-		}
-		var number uint32
 		for rec, err := range f.Batches(ctx, readBatch) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 			for i := range int(rec.NumRows()) {
-				if number++; gone.Contains(number - 1) {
-					continue
-				}
 				row := l.Row(rec, i)
 				maps.Copy(row, fixed)
 				if !yield(row, nil) {

@@ -99,9 +99,7 @@ func showStore(ctx context.Context, store object.Store, place string, history in
 	slices.Sort(info.Features)
 	info.Features = slices.Compact(info.Features)
 	info.Columns = columnInfos(nil, "", h.Metadata.Schema)
-	for _, id := range slices.Sorted(maps.Keys(h.Txns)) {
-		info.Progress = append(info.Progress, parseProgress(h.Txns[id]))
-	}
+	info.Progress = progressOf(h)
 	if err := info.count(ctx, snap); err != nil {
 		return nil, err
 	}
@@ -208,8 +206,15 @@ func ReadProgress(ctx context.Context, place string) (version int64, progress []
 		return 0, nil, err
 	}
 	h := t.Head()
+	return h.Version, progressOf(h), nil
+}
+
+// progressOf lists the progress that a version shows, by application id. Claims of upkeep are no progress.
+func progressOf(h *delta.Head) (out []Progress) {
 	for _, id := range slices.Sorted(maps.Keys(h.Txns)) {
-		progress = append(progress, parseProgress(h.Txns[id]))
+		if !strings.HasPrefix(id, claimPrefix) {
+			out = append(out, parseProgress(h.Txns[id]))
+		}
 	}
-	return h.Version, progress, nil
+	return out
 }

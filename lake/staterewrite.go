@@ -42,9 +42,6 @@ type output struct {
 	rows    []int32 // of the batch
 }
 
-// defaultTargetSize is the size of files that rows of small ones are gathered up to.
-const defaultTargetSize = 128 << 20
-
 // write makes the files of a plan: by deletion vectors where the table has them, else by writing the files anew without the rows that go.
 func (w *writer) write(ctx context.Context, b *batch, p *statePlan) (*stateWrite, error) {
 	md := w.table.Head().Metadata
@@ -107,7 +104,7 @@ func (b *batch) outputs(p *statePlan) (out []output, err error) {
 
 // gatherSources adds the files that lose rows to the outputs: large ones each to an output of its own, small ones together.
 func (w *writer) gatherSources(md *delta.Metadata, p *statePlan, outputs []output, out *stateWrite) ([]output, error) {
-	target := md.Number("delta.targetFileSize", defaultTargetSize)
+	target := targetSize(md)
 	for _, f := range slices.SortedFunc(maps.Keys(p.gone), func(a, b *stateFile) int { return compareNames(a.name, b.name) }) {
 		out.removes, out.dropped = append(out.removes, f.add), append(out.dropped, f.name)
 		i := slices.IndexFunc(outputs, func(o output) bool {
@@ -176,9 +173,7 @@ func (w *writer) writeRows(ctx context.Context, b *batch, md *delta.Metadata, o 
 			return done.add, nil
 		}
 	}
-	rec := b.gather(o.rows)
-	leaves := parquetfile.Measure(rec)
-	add, err := w.writeFile(ctx, md, rec, leaves, opts)
+	add, err := w.writeFile(ctx, md, b.gather(o.rows), opts)
 	add.PartitionValues = o.values
 	if err == nil {
 		b.written = append(b.written, written{o.rows, add})
@@ -195,9 +190,6 @@ func (b *batch) gather(rows []int32) arrow.RecordBatch {
 	}
 	return b.b.Gather(inFile, l.rest, rows).Record()
 }
-
-// rewriteBatch is how many rows of a file are held in memory while it is written anew.
-const rewriteBatch = 64 << 10
 
 // writeSources writes what is left of some files, and then rows of the batch, as one file. f gets the slots of the files.
 func (w *writer) writeSources(ctx context.Context, b *batch, md *delta.Metadata, p *statePlan, o *output, f *stateFile, opts parquetfile.Options) (err error) {
@@ -260,7 +252,7 @@ func (w *writer) copyRows(ctx context.Context, layout *datafile.Layout, src *sta
 	defer in.Close()
 	src.rows = uint32(in.Rows())
 	var row uint32
-	for rec, err := range in.Batches(ctx, rewriteBatch) {
+	for rec, err := range in.AllBatches(ctx, rewriteBatch) {
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func (x *stateIndex) scanFile(ctx context.Context, r *keyReader, f *stateFile, s
 	var row uint32
 	var key []byte
 	changes := make([]keyed.Change, 0, scanBatch)
-	for rec, err := range in.Batches(ctx, scanBatch) {
+	for rec, err := range in.AllBatches(ctx, scanBatch) {
 		if err != nil {
 			return err
 		}

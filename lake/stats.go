@@ -13,8 +13,8 @@ import (
 func fileStats(md *delta.Metadata, rows int64, leaves []parquetfile.Leaf) string {
 	s := delta.FileStats{NumRecords: rows}
 	for _, c := range delta.StatsColumns(md) {
-		cs := delta.ColumnStats{Path: c.Path, Nulls: rows} // a column that the file lacks is null in every row
-		if l := findLeaf(leaves, c.Path); l != nil {
+		cs := delta.ColumnStats{Path: c.Physical, Nulls: rows} // a column that the file lacks is null in every row
+		if l := findLeaf(leaves, c.Physical); l != nil {
 			cs.Nulls = l.Nulls
 			if c.Bounds && l.HasBounds {
 				cs.Min, cs.Max = bounds(l)

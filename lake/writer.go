@@ -27,6 +27,7 @@ type writer struct {
 	schema *delta.StructType // what the sink declares
 	upkeep *upkeep
 	index  *stateIndex // of a table of current state; nil for one that rows are appended to
+	chores *chores
 
 	handed  map[sink.Partition]*handedOver // partitions with progress in the other form, too
 	commits int64                          // of this writer: the epoch in the commits' records
@@ -78,6 +79,7 @@ func openWriter(ctx context.Context, s *deltaSink, env sink.Env) (*writer, error
 		sweep = &sweeper{now: env.Now}
 	}
 	w.upkeep = startUpkeep(table, w.log, s.opts.inlineUpkeep, sweep)
+	w.chores = startChores(s.opts.chores, table, w.log, env.Now, s.opts.inlineUpkeep)
 	return w, nil
 }
 
@@ -187,6 +189,7 @@ func (w *writer) landed(start time.Time, rows int64, adds []delta.Add, landed de
 	w.commits++
 	w.moved(moves)
 	w.upkeep.wake()
+	w.chores.wake()
 	c := sink.Commit{Version: landed.Version, Rows: rows, Files: len(adds), Attempts: landed.Attempts, Took: w.env.Now().Sub(start)}
 	for i := range adds {
 		c.Bytes += adds[i].Size
@@ -288,8 +291,9 @@ func (w *writer) fenced(err error, moves []sink.Move) error {
 	return out
 }
 
-// Close implements sink.Writer. It waits for upkeep that is under way.
+// Close implements sink.Writer. It waits for upkeep of the log that is under way, and ends compaction and vacuum.
 func (w *writer) Close() error {
+	w.chores.stop()
 	w.upkeep.stop()
 	if w.index != nil {
 		return w.index.close()

@@ -15,8 +15,8 @@ import (
 )
 
 func newLake() *cobra.Command {
-	cmd := &cobra.Command{Use: "lake", Short: "Look at Delta tables"}
-	cmd.AddCommand(newLakeShow(), newLakeLog(), newLakeVerify())
+	cmd := &cobra.Command{Use: "lake", Short: "Look at Delta tables and look after them"}
+	cmd.AddCommand(newLakeShow(), newLakeLog(), newLakeVerify(), newLakeOptimize(), newLakeVacuum())
 	return cmd
 }
 

@@ -5,8 +5,7 @@
 //	File.Batches its rows, batch by batch, in the layout's columns: columns that the file lacks are null, types that were narrower
 //	            when it was written are widened, columns of other names (column mapping) are found by physical name or by id
 //
-// Partition columns are not in data files; their values are in the log. Deletion vectors are not this package's: who reads a file that has
-// one must drop the rows that it names.
+// Rows that a file's deletion vector names are dropped. Partition columns are not in data files; their values are in the log.
 //
 // The package knows neither commits nor sinks.
 package datafile

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
@@ -25,9 +27,11 @@ type File struct {
 	source *object.Reader
 	reader *file.Reader
 	layout *Layout
+	// deleted are the rows that the file's deletion vector names, counted from 0; nil: none.
+	deleted *roaring.Bitmap
 }
 
-// Open opens a file that an add action names.
+// Open opens a file that an add action names, and reads its deletion vector.
 func Open(ctx context.Context, store object.Store, l *Layout, add *delta.Add) (_ *File, err error) {
 	name, err := add.Name()
 	if err != nil {
@@ -37,6 +41,11 @@ func Open(ctx context.Context, store object.Store, l *Layout, add *delta.Add) (_
 	defer f.rescue(&err)
 	if f.source, err = object.OpenReader(ctx, store, name, add.Size); err != nil {
 		return nil, fmt.Errorf("data file %s: %w", name, err)
+	}
+	if add.DeletionVector != nil {
+		if f.deleted, err = delta.DeletedRows(ctx, store, add.DeletionVector); err != nil {
+			return nil, fmt.Errorf("data file %s: %w", name, err)
+		}
 	}
 	if f.reader, err = file.NewParquetReader(f.source); err != nil {
 		return nil, f.wrap(err)
@@ -64,9 +73,49 @@ func (f *File) Rows() int64 { return f.reader.NumRows() }
 // Close ends the reading.
 func (f *File) Close() error { return f.reader.Close() }
 
-// Batches yields the rows in their order, as batches of at most size rows in the layout's columns (Layout.Arrow). A batch is valid until the
-// next one is asked for; who keeps it longer calls Retain.
+// Batches yields the rows in their order, but for those that the file's deletion vector names, as batches of at most size rows in the layout's
+// columns (Layout.Arrow). A batch is valid until the next one is asked for; who keeps it longer calls Retain.
 func (f *File) Batches(ctx context.Context, size int64) iter.Seq2[arrow.RecordBatch, error] {
+	if f.deleted == nil {
+		return f.AllBatches(ctx, size)
+	}
+	return func(yield func(arrow.RecordBatch, error) bool) {
+		first := int64(0)
+		for rec, err := range f.AllBatches(ctx, size) {
+			n := int64(0)
+			if err == nil {
+				n = rec.NumRows()
+				rec, err = live(ctx, rec, first, f.deleted)
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			first += n
+			if rec.NumRows() > 0 && !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+// live drops deleted rows from a batch whose first row has the given place in the file.
+func live(ctx context.Context, rec arrow.RecordBatch, first int64, deleted *roaring.Bitmap) (arrow.RecordBatch, error) {
+	keep := array.NewBooleanBuilder(memory.DefaultAllocator)
+	all := true
+	for i := range rec.NumRows() {
+		gone := deleted.Contains(uint32(first + i))
+		keep.Append(!gone)
+		all = all && !gone
+	}
+	if all {
+		return rec, nil
+	}
+	return compute.FilterRecordBatch(ctx, rec, keep.NewArray(), compute.DefaultFilterOptions())
+}
+
+// AllBatches is Batches with the deleted rows, so that a row's place in the file is its place in the sequence.
+func (f *File) AllBatches(ctx context.Context, size int64) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		rows, err := f.records(ctx, size)
 		if err != nil {

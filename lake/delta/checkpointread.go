@@ -45,13 +45,7 @@ func readCheckpoint(ctx context.Context, store object.Store, c *checkpoint, want
 		return fn(a)
 	}
 	for _, f := range c.files {
-		var err error
-		if strings.HasSuffix(f.name, ".json") {
-			err = readJSONCheckpoint(ctx, store, f.name, want, collect)
-		} else {
-			err = readParquetCheckpoint(ctx, store, f.name, f.size, want, collect)
-		}
-		if err != nil {
+		if err := readCheckpointFile(ctx, store, f, want, collect); err != nil {
 			return err
 		}
 	}
@@ -59,15 +53,29 @@ func readCheckpoint(ctx context.Context, store object.Store, c *checkpoint, want
 		return nil
 	}
 	for _, s := range sidecars {
-		name, err := (&Add{Path: s.Path}).Name()
+		name, err := s.name()
 		if err != nil {
 			return fmt.Errorf("%w: %s: sidecar: %w", errCheckpoint, c, err)
 		}
-		if err := readParquetCheckpoint(ctx, store, sidecarDir+name, s.SizeInBytes, fileActions, fn); err != nil {
+		if err := readParquetCheckpoint(ctx, store, name, s.SizeInBytes, fileActions, fn); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// name is the sidecar's name in the table's store.
+func (s *Sidecar) name() (string, error) {
+	name, err := (&Add{Path: s.Path}).Name()
+	return sidecarDir + name, err
+}
+
+// readCheckpointFile reads one file of a checkpoint, without following sidecars.
+func readCheckpointFile(ctx context.Context, store object.Store, f logFile, want part, fn func(*action) error) error {
+	if strings.HasSuffix(f.name, ".json") {
+		return readJSONCheckpoint(ctx, store, f.name, want, fn)
+	}
+	return readParquetCheckpoint(ctx, store, f.name, f.size, want, fn)
 }
 
 func readJSONCheckpoint(ctx context.Context, store object.Store, name string, want part, fn func(*action) error) error {

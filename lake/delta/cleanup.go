@@ -91,19 +91,21 @@ func (t *Table) deleteBefore(ctx context.Context, l *logListing, keep *checkpoin
 	return nil
 }
 
-// sweepTemp removes what crashes left behind, where the store has such things.
-func (t *Table) sweepTemp() {
+// sweepTemp removes what crashes left behind, where the store has such things, and counts it.
+func (t *Table) sweepTemp() (removed int) {
 	s, ok := t.store.(interface {
 		SweepTemp(dir string, before time.Time) (int, error)
 	})
 	if !ok {
-		return
+		return 0
 	}
 	for _, dir := range []string{"", logDir[:len(logDir)-1]} {
 		if n, err := s.SweepTemp(dir, t.opts.Now().Add(-tempAge)); err != nil {
 			t.opts.Logger.Warn("can't remove temporary files of crashed writers", "table", t.store.String(), "error", err)
 		} else if n > 0 {
 			t.opts.Logger.Info("removed temporary files of crashed writers", "table", t.store.String(), "files", n)
+			removed += n
 		}
 	}
+	return removed
 }

@@ -38,7 +38,7 @@ func checkPartition(m *Metadata, add *Add) error {
 		return fmt.Errorf("it has %d partition values, but the table has the partition columns %v", len(add.PartitionValues), m.PartitionColumns)
 	}
 	for _, name := range m.PartitionColumns {
-		value, ok := add.PartitionValues[name]
+		value, ok := add.PartitionValues[m.physicalPartition(name)]
 		if !ok {
 			return fmt.Errorf("it has no value for the partition column %s", name)
 		}
@@ -56,7 +56,7 @@ func checkPartition(m *Metadata, add *Add) error {
 	return nil
 }
 
-// notNullPaths lists the leaf columns that are NOT NULL with all the structs around them.
+// notNullPaths lists the leaf columns that are NOT NULL with all the structs around them, by their physical names.
 func notNullPaths(m *Metadata) (out [][]string) {
 	var walk func(path []string, s *StructType)
 	walk = func(path []string, s *StructType) {
@@ -64,7 +64,7 @@ func notNullPaths(m *Metadata) (out [][]string) {
 			if f.Nullable {
 				continue
 			}
-			p := append(path[:len(path):len(path)], f.Name)
+			p := append(path[:len(path):len(path)], m.PhysicalName(f))
 			if inner, ok := f.Type.(*StructType); ok {
 				walk(p, inner)
 			} else {

@@ -1,6 +1,6 @@
 // Package delta reads and writes the transaction log of Delta tables by the open specification (delta-io/delta, PROTOCOL.md).
 // It is the table format's side of a sink: it makes tables, tells how far they have come, lands data files together with
-// progress in one atomic commit, and keeps the log short. It is a complete writer of appends and a complete reader of the log.
+// progress in one atomic commit, and keeps the log short. It is a complete writer of appends and rewrites, and a complete reader of the log.
 //
 // How a batch passes through:
 //
@@ -18,7 +18,8 @@
 // Where to look: action*.go for the lines of the log; schema*.go, walk.go and evolve.go for the table's columns; protocol.go for
 // what a table may demand, props.go for its properties; logfiles.go for names in _delta_log; head.go, load.go and refresh.go for
 // opening, snapshot.go and checkpointread.go for the file list; create.go, commit.go and put.go for writing; maintain.go,
-// checksum.go, checkpointwrite.go, lastcheckpoint.go and cleanup.go for upkeep; stats.go, statvalue.go, partition.go and path.go
+// checksum.go, checkpointwrite.go, lastcheckpoint.go and cleanup.go for upkeep of the log, vacuum.go for that of the files;
+// rewrite.go for commits that remove files, mapping.go for column mapping; stats.go, statvalue.go, partition.go and path.go
 // for the values inside an add action. What is written, and what is refused, is told in docs/format/delta-log.md.
 //
 // The package must not know Kafka, Arrow types of rows, or how rows became files. It makes no decisions by real time other

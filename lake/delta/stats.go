@@ -14,7 +14,7 @@ type FileStats struct {
 
 // ColumnStats are the statistics of one leaf column.
 type ColumnStats struct {
-	Path []string // field names from the top; never through arrays or maps
+	Path []string // physical field names from the top; never through arrays or maps
 	// Nulls counts the rows in which the column, or a struct around it, is null.
 	Nulls int64
 	// Min and Max are JSON values made with the Append…Stat functions; nil leaves the bound out, which is always right:
@@ -24,9 +24,10 @@ type ColumnStats struct {
 
 // StatsColumn is a column that needs statistics.
 type StatsColumn struct {
-	Path   []string
-	Type   Type
-	Bounds bool // min and max are wanted, not only the null count
+	Path     []string // names of the schema
+	Physical []string // names in data files and statistics: the same but for tables with column mapping
+	Type     Type
+	Bounds   bool // min and max are wanted, not only the null count
 }
 
 // defaultIndexedCols is how many leaf columns get statistics if the table doesn't say.
@@ -39,7 +40,7 @@ func StatsColumns(m *Metadata) []StatsColumn {
 	var all []StatsColumn
 	for _, f := range m.Schema.Fields {
 		if !slices.Contains(m.PartitionColumns, f.Name) {
-			all = appendLeaves(all, nil, f)
+			all = m.appendLeaves(all, nil, nil, f)
 		}
 	}
 	if list, ok := m.Configuration[propStatsColumns]; ok {
@@ -53,18 +54,18 @@ func StatsColumns(m *Metadata) []StatsColumn {
 	return all[:n]
 }
 
-func appendLeaves(out []StatsColumn, path []string, f Field) []StatsColumn {
-	path = append(slices.Clone(path), f.Name)
+func (m *Metadata) appendLeaves(out []StatsColumn, path, physical []string, f Field) []StatsColumn {
+	path, physical = append(slices.Clone(path), f.Name), append(slices.Clone(physical), m.PhysicalName(f))
 	if s, ok := f.Type.(*StructType); ok {
 		for _, inner := range s.Fields {
-			out = appendLeaves(out, path, inner)
+			out = m.appendLeaves(out, path, physical, inner)
 		}
 		return out
 	}
 	if f.Type == Void {
 		return out // not in the files
 	}
-	return append(out, StatsColumn{path, f.Type, hasBounds(f.Type)})
+	return append(out, StatsColumn{path, physical, f.Type, hasBounds(f.Type)})
 }
 
 func hasBounds(t Type) bool {

@@ -20,11 +20,14 @@ type Options struct {
 	Level int
 	// RowGroupRows bounds the rows of a row group; 0 means 1,000,000.
 	RowGroupRows int64
+	// RowGroupBytes is the memory that the rows of a row group of a Stream take, about; 0 means 64 MiB.
+	RowGroupBytes int64
 }
 
 const (
-	defaultRowGroupRows = 1_000_000
-	createdBy           = "Tributary (arrow-go)"
+	defaultRowGroupRows  = 1_000_000
+	defaultRowGroupBytes = 64 << 20
+	createdBy            = "Tributary (arrow-go)"
 )
 
 var codecs = map[string]compress.Compression{"zstd": compress.Codecs.Zstd, "snappy": compress.Codecs.Snappy, "gzip": compress.Codecs.Gzip,
@@ -46,6 +49,9 @@ func (o Options) Normalize() (Options, error) {
 	if o.RowGroupRows <= 0 {
 		o.RowGroupRows = defaultRowGroupRows
 	}
+	if o.RowGroupBytes <= 0 {
+		o.RowGroupBytes = defaultRowGroupBytes
+	}
 	return o, nil
 }
 
@@ -54,11 +60,7 @@ func Write(w io.Writer, rec arrow.RecordBatch, leaves []Leaf, opts Options) (err
 	if opts, err = opts.Normalize(); err != nil {
 		return err
 	}
-	defer func() {
-		if p := recover(); p != nil { // the library panics where a writer fails in some places
-			err = fmt.Errorf("write a Parquet file: %v", p)
-		}
-	}()
+	defer rescue(&err)
 	fw, err := pqarrow.NewFileWriter(rec.Schema(), noClose{w}, properties(leaves, opts), pqarrow.DefaultWriterProps())
 	if err != nil {
 		return fmt.Errorf("start a Parquet file: %w", err)
@@ -70,6 +72,13 @@ func Write(w io.Writer, rec arrow.RecordBatch, leaves []Leaf, opts Options) (err
 		return fmt.Errorf("end a Parquet file: %w", err)
 	}
 	return nil
+}
+
+// rescue turns panics into errors: the library panics where a writer fails in some places.
+func rescue(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("write a Parquet file: %v", p)
+	}
 }
 
 // noClose keeps the Parquet writer from closing the object, which its owner does.

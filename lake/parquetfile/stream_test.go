@@ -98,3 +98,57 @@ func TestStreamBounds(t *testing.T) {
 		t.Error("a file without rows ends well")
 	}
 }
+
+// TestStreamLateNaN has a NaN in the second row group only: no bound of the column stands in the statistics or in any footer.
+func TestStreamLateNaN(t *testing.T) {
+	schema := &columns.Schema{Fields: []columns.Field{leaf("n", columns.Long), leaf("f", columns.Double)}}
+	var buf bytes.Buffer
+	s, err := NewStream(&buf, Options{RowGroupRows: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range []float64{1, math.NaN(), 3} {
+		b := columns.NewBuilder(schema)
+		b.Columns()[0].AppendInt64(int64(i))
+		b.Columns()[1].AppendFloat64(f)
+		if err := b.EndRow(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Write(b.Record()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.Pending(); n != 0 {
+		t.Errorf("%d bytes are held after three row groups", n)
+	}
+	leaves, err := s.Close()
+	if err != nil || leaves[1].HasBounds || !leaves[1].HasNaN || leaves[0].Max.Int != 2 {
+		t.Errorf("%+v, %v", leaves, err)
+	}
+	if _, groups := readBack(t, buf.Bytes()); groups != 3 {
+		t.Errorf("%d row groups", groups)
+	}
+	checkNoFooterBounds(t, buf.Bytes(), 1)
+}
+
+// TestStreamGroupsBySize ends row groups by the memory of their rows.
+func TestStreamGroupsBySize(t *testing.T) {
+	rec := buildAll(t, 100).Record()
+	var buf bytes.Buffer
+	s, err := NewStream(&buf, Options{RowGroupBytes: MemorySize(rec) / 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from := int64(0); from < 100; from += 5 {
+		if err := s.Write(rec.NewSlice(from, from+5)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, groups := readBack(t, buf.Bytes())
+	if want := rowsOf(rec); !cmp.Equal(got, want) || groups < 4 {
+		t.Errorf("%d rows in %d groups", len(got), groups)
+	}
+}

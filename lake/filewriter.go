@@ -1,0 +1,129 @@
+package lake
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/tributary-io/tributary/lake/delta"
+	"github.com/tributary-io/tributary/lake/object"
+	"github.com/tributary-io/tributary/lake/parquetfile"
+)
+
+// writeBuffer is how much of a file is gathered before it is handed to the store.
+const writeBuffer = 256 << 10
+
+// fileWriter writes one data file, batch by batch. The file is complete after finish, but not yet durable: the table's commit syncs all
+// of its files together.
+type fileWriter struct {
+	ctx   context.Context
+	store object.Store
+	md    *delta.Metadata
+	opts  parquetfile.Options
+	now   func() time.Time
+
+	name   string // "" before the first row
+	object object.Writer
+	count  *counter
+	buf    *bufio.Writer
+	file   *parquetfile.Stream
+}
+
+// write adds rows; see parquetfile.Stream.
+func (w *fileWriter) write(rec arrow.RecordBatch) error {
+	if w.name == "" {
+		if err := w.start(); err != nil {
+			return err
+		}
+	}
+	return w.named(w.file.Write(rec))
+}
+
+func (w *fileWriter) start() (err error) {
+	name := delta.NewDataFileName(w.opts.Codec)
+	if w.object, err = w.store.Create(w.ctx, name); err != nil {
+		return err
+	}
+	w.name = name
+	w.count = &counter{w: w.object}
+	w.buf = bufio.NewWriterSize(w.count, writeBuffer)
+	w.file, err = parquetfile.NewStream(w.buf, w.opts)
+	return err
+}
+
+func (w *fileWriter) named(err error) error {
+	if err != nil {
+		return fmt.Errorf("data file %s: %w", w.name, err)
+	}
+	return nil
+}
+
+// size is what the file has so far, without the rows that are held for the next row group.
+func (w *fileWriter) size() int64 {
+	if w.count == nil {
+		return 0
+	}
+	return w.count.n + int64(w.buf.Buffered())
+}
+
+// finish completes the file, and returns its add action without partition values; nil if there were no rows.
+func (w *fileWriter) finish() (*delta.Add, []parquetfile.Leaf, error) {
+	if w.name == "" {
+		return nil, nil, nil
+	}
+	leaves, err := w.file.Close()
+	if err == nil {
+		err = w.buf.Flush()
+	}
+	if err == nil {
+		err = w.object.Close()
+	}
+	if err != nil {
+		return nil, nil, w.named(err)
+	}
+	return &delta.Add{Path: delta.EncodePath(w.name), Size: w.count.n, ModificationTime: w.now().UnixMilli(), DataChange: true,
+		Stats: fileStats(w.md, w.file.Rows(), leaves)}, leaves, nil
+}
+
+// abort drops the file, unless it is complete.
+func (w *fileWriter) abort() {
+	if w.object != nil {
+		w.object.Abort()
+	}
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// rowGroups divides a batch into row groups.
+func rowGroups(rec arrow.RecordBatch, opts parquetfile.Options) (out []arrow.RecordBatch) {
+	n := max(1, (parquetfile.MemorySize(rec)+opts.RowGroupBytes-1)/opts.RowGroupBytes)
+	size := max(1, min((rec.NumRows()+n-1)/n, opts.RowGroupRows))
+	if size >= rec.NumRows() {
+		return []arrow.RecordBatch{rec}
+	}
+	for from := int64(0); from < rec.NumRows(); from += size {
+		out = append(out, rec.NewSlice(from, min(from+size, rec.NumRows())))
+	}
+	return out
+}
+
+// targetSize is the size in bytes that a table's data files should have.
+func targetSize(md *delta.Metadata) int64 {
+	if n := byteSize(md.Configuration[targetProperty]); n > 0 {
+		return n
+	}
+	return defaultTargetSize
+}

@@ -1,0 +1,297 @@
+package lake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/compute"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tributary-io/tributary/lake/datafile"
+	"github.com/tributary-io/tributary/lake/delta"
+	"github.com/tributary-io/tributary/lake/object"
+	"github.com/tributary-io/tributary/lake/parquetfile"
+)
+
+const (
+	rewriteBatch = 32 << 10 // rows decoded at once
+	// A commit is made when so much has been written since the last one, so that little is lost when the process is killed, and when so much time
+	// has passed.
+	commitBytes = 1 << 30
+	commitAfter = time.Minute
+)
+
+// rewritten is a group that has become a file.
+type rewritten struct {
+	group *fileGroup
+	add   *delta.Add // nil: all rows were deleted
+	rows  int64
+	err   error
+}
+
+// rewrite writes and commits all groups of a plan. Groups that other writers were faster with are counted as conflicts.
+func (o *optimizer) rewrite(ctx context.Context, p *plan) error {
+	ctx, cancel := context.WithCancel(ctx)
+	todo, done := make(chan *fileGroup), make(chan rewritten)
+	var workers errgroup.Group
+	workers.Go(func() error {
+		defer close(todo)
+		for _, g := range p.groups {
+			select {
+			case todo <- g:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		return nil
+	})
+	for range o.opts.Parallel {
+		workers.Go(func() error {
+			for g := range todo {
+				r := o.writeGroup(ctx, p, g)
+				select {
+				case done <- r:
+				case <-ctx.Done():
+					return nil
+				}
+			}
+			return nil
+		})
+	}
+	go func() {
+		_ = workers.Wait() // its functions return no errors
+		close(done)
+	}()
+	err := o.commitAll(ctx, p, done)
+	cancel()
+	for range done { // until the workers have ended
+	}
+	return err
+}
+
+// commitAll commits what the workers have written, several groups at once.
+func (o *optimizer) commitAll(ctx context.Context, p *plan, done <-chan rewritten) error {
+	var ready []rewritten
+	var size int64
+	last := o.opts.Now()
+	for r := range done {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(r.err, object.ErrNotFound): // removed and vacuumed meanwhile, or damage; a new plan tells
+			o.result.Conflicts++
+			continue
+		case r.err != nil:
+			o.leave(r.group, r.err.Error())
+			continue
+		}
+		ready = append(ready, r)
+		size += r.group.size
+		if now := o.opts.Now(); size >= commitBytes || now.Sub(last) >= commitAfter {
+			if err := o.commit(ctx, p, ready); err != nil {
+				return err
+			}
+			ready, size, last = nil, 0, now
+		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return o.commit(ctx, p, ready)
+}
+
+// commit lands groups together. Those that another writer has removed a file of are dropped, and the others tried again.
+func (o *optimizer) commit(ctx context.Context, p *plan, ready []rewritten) error {
+	for len(ready) > 0 {
+		c := o.commitOf(p, ready)
+		landed, err := o.table.Commit(ctx, c)
+		var conflict *delta.ConflictError
+		switch {
+		case err == nil:
+			o.landed(landed, ready)
+			return nil
+		case errors.As(err, &conflict):
+			ready = o.drop(ctx, ready, func(r *rewritten) bool {
+				return len(conflict.Paths) == 0 || slices.ContainsFunc(r.group.files, func(a delta.Add) bool { return slices.Contains(conflict.Paths, a.Path) })
+			})
+		case errors.Is(err, errPlanAgain):
+			ready = o.drop(ctx, ready, func(*rewritten) bool { return true })
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// drop gives groups up: nothing of them has landed, so that their new files go, too.
+func (o *optimizer) drop(ctx context.Context, ready []rewritten, lost func(*rewritten) bool) []rewritten {
+	return slices.DeleteFunc(ready, func(r rewritten) bool {
+		if !lost(&r) {
+			return false
+		}
+		o.result.Conflicts++
+		if r.add == nil {
+			return true
+		}
+		if name, err := r.add.Name(); err == nil {
+			if err := o.table.Store().Delete(ctx, name); err != nil {
+				o.opts.Logger.Warn("can't delete a file that was not committed; Vacuum will", "table", o.table.Store().String(), "file", name, "error", err)
+			}
+		}
+		return true
+	})
+}
+
+func (o *optimizer) commitOf(p *plan, ready []rewritten) delta.Commit {
+	c := delta.Commit{ReadVersion: p.version, Rearrange: true, Operation: "OPTIMIZE",
+		OperationParameters: map[string]string{"predicate": "[]", "zOrderBy": "[]", "auto": strconv.FormatBool(o.claim != nil)}}
+	if o.opts.SortBy != "" {
+		c.OperationParameters["sortBy"] = o.opts.SortBy
+	}
+	if o.claim != nil {
+		c.Moves = []delta.Move{o.claim.renewal()}
+	}
+	var added int64
+	for _, r := range ready {
+		c.Remove = append(c.Remove, r.group.files...)
+		if r.add != nil {
+			c.Add = append(c.Add, *r.add)
+			added += r.add.Size
+		}
+	}
+	c.OperationMetrics = map[string]string{"numAddedBytes": strconv.FormatInt(added, 10)}
+	c.Metadata = func(current *delta.Metadata) (*delta.Metadata, error) {
+		if current != p.md && (!current.Schema.Equal(p.md.Schema) || !slices.Equal(current.PartitionColumns, p.md.PartitionColumns) ||
+			current.ColumnMapping() != p.md.ColumnMapping()) {
+			return nil, errPlanAgain
+		}
+		return current, nil
+	}
+	return c
+}
+
+func (o *optimizer) landed(l delta.Landed, ready []rewritten) {
+	r := &o.result
+	r.Version = l.Version
+	r.Commits++
+	for _, g := range ready {
+		r.Done++
+		r.FilesRemoved += len(g.group.files)
+		r.BytesRemoved += g.group.size
+		r.Rows += g.rows
+		if g.add != nil {
+			r.FilesAdded++
+			r.BytesAdded += g.add.Size
+		}
+	}
+	if o.claim != nil {
+		o.claim.landed()
+	}
+	o.opts.Progress(*r)
+}
+
+// writeGroup writes a group's rows into one file.
+func (o *optimizer) writeGroup(ctx context.Context, p *plan, g *fileGroup) rewritten {
+	opts, err := parquetfile.Options{Codec: p.md.Configuration[codecProperty]}.Normalize()
+	if err != nil {
+		return rewritten{group: g, err: fmt.Errorf("the table's property %s: %w", codecProperty, err)}
+	}
+	w := fileWriter{ctx: ctx, store: o.table.Store(), md: p.md, opts: opts, now: o.opts.Now}
+	defer w.abort()
+	if err := p.copyGroup(&w, g); err != nil {
+		return rewritten{group: g, err: err}
+	}
+	add, _, err := w.finish()
+	if err != nil || add == nil {
+		return rewritten{group: g, err: err}
+	}
+	add.PartitionValues = g.values
+	if p.sortBy >= 0 {
+		add.Tags = map[string]string{sortedTag: o.opts.SortBy}
+	}
+	return rewritten{group: g, add: add, rows: w.file.Rows()}
+}
+
+// copyGroup writes the rows of a group's files, one file after the other, or, if they are to be sorted, all of them together.
+func (p *plan) copyGroup(w *fileWriter, g *fileGroup) error {
+	take, all := w.write, []arrow.RecordBatch{}
+	if p.sortBy >= 0 {
+		take = func(rec arrow.RecordBatch) error {
+			rec.Retain()
+			all = append(all, rec)
+			return nil
+		}
+	}
+	for i := range g.files {
+		if err := p.copyFile(w, &g.files[i], take); err != nil {
+			return err
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	rec, err := parquetfile.Join(all)
+	if err == nil {
+		rec, err = sortRows(w.ctx, rec, p.sortBy)
+	}
+	if err != nil {
+		return err
+	}
+	for _, part := range rowGroups(rec, w.opts) {
+		if err := w.write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *plan) copyFile(w *fileWriter, a *delta.Add, take func(arrow.RecordBatch) error) error {
+	f, err := datafile.Open(w.ctx, w.store, p.layout, a)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for rec, err := range f.Batches(w.ctx, rewriteBatch) {
+		if err == nil {
+			err = take(rec)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sortColumn finds the column to sort by.
+func sortColumn(l *datafile.Layout, name string) (int, error) {
+	i := l.Index(name)
+	if i < 0 {
+		return 0, fmt.Errorf("can't sort by %s: files have no such column", name)
+	}
+	switch t := l.Arrow().Field(i).Type; t.ID() {
+	case arrow.STRUCT, arrow.LIST, arrow.MAP:
+		return 0, fmt.Errorf("can't sort by %s of type %s", name, t)
+	}
+	return i, nil
+}
+
+// sortRows sorts by a column, stably, nulls last.
+func sortRows(ctx context.Context, rec arrow.RecordBatch, column int) (arrow.RecordBatch, error) {
+	order, err := compute.SortIndicesArray(ctx, rec.Column(column), compute.DefaultSortKey())
+	if err != nil {
+		return nil, fmt.Errorf("sort by %s: %w", rec.Schema().Field(column).Name, err)
+	}
+	columns := make([]arrow.Array, rec.NumCols())
+	for i := range columns {
+		if columns[i], err = compute.TakeArray(ctx, rec.Column(i), order); err != nil {
+			return nil, fmt.Errorf("sort by %s: %w", rec.Schema().Field(column).Name, err)
+		}
+	}
+	return array.NewRecordBatch(rec.Schema(), columns, rec.NumRows()), nil
+}
