@@ -43,6 +43,11 @@ type Handlers struct {
 	Processing ErrorHandler
 	// Production gets records that can't be encoded or that the broker refuses.
 	Production ErrorHandler
+	// DroppedTopic, if not empty, is a ledger of what is left out without being wrong: it gets the original bytes of each record that is
+	// counted as dropped, such as a late one, a duplicate or one without a key, and of those that a handler skips without a dead letter. Its
+	// headers are those of a dead letter, and HeaderDroppedReason. It is written in the same transaction as everything else. What is left
+	// out while no record is being processed, in a punctuation or at a commit, is only counted.
+	DroppedTopic string
 }
 
 // FailOnError stops the application at the first failure. It is the default.
@@ -69,6 +74,15 @@ const (
 	HeaderErrorPartition  = "__streams.errors.partition"
 	HeaderErrorOffset     = "__streams.errors.offset"
 )
+
+// HeaderDroppedReason is the header of a record in the ledger (Handlers.DroppedTopic) that says why it was left out: one of the Dropped…
+// constants.
+const HeaderDroppedReason = "__tributary.dropped.reason"
+
+// DroppedError describes, in the ledger, a record that an operator left out.
+type DroppedError struct{ Reason string }
+
+func (e *DroppedError) Error() string { return "left out: " + e.Reason }
 
 // DeadLetterHeaders returns the record's headers followed by those that describe the failure.
 func (c *ErrorContext) DeadLetterHeaders() []Header {

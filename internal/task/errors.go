@@ -93,6 +93,11 @@ func (t *Task) judge(handler processors.ErrorHandler, c *processors.ErrorContext
 	if verdict.Fail {
 		return fatal()
 	}
+	if verdict.DeadLetterTopic == "" {
+		if err := t.enter(reason, c); err != nil {
+			return err
+		}
+	}
 	n.drops.add(reason)
 	t.logger.Warn("record left out", "node", c.Node, "topic", c.Topic, "partition", c.Partition, "offset", c.Offset,
 		"dead_letter_topic", verdict.DeadLetterTopic, "error", c.Err)

@@ -93,6 +93,9 @@ func (t *Task) Process() (bool, error) {
 	t.streamTime = max(t.streamTime, q.timestamp)
 	t.setContext(raw, q.timestamp)
 	err = q.process()
+	if t.ledgerErr != nil {
+		err = errors.Join(err, t.takeLedgerErr())
+	}
 	if err == nil {
 		q.partitionTime = max(q.partitionTime, q.timestamp)
 		if q.pop(); q.n == 0 {
@@ -231,6 +234,10 @@ func (t *Task) load(q *queue) error {
 			return nil
 		} else {
 			q.node.drops.add(processors.DroppedTimestamp)
+			err := fmt.Errorf("event time %d is negative", timestamp)
+			if err = t.enter(processors.DroppedTimestamp, t.loadContext(q, raw, err)); err != nil {
+				return err
+			}
 			t.logger.Warn("record left out: its event time is negative", "topic", raw.Topic, "partition", raw.Partition,
 				"offset", raw.Offset, "event_time", timestamp)
 		}

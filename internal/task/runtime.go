@@ -40,7 +40,7 @@ func (rt *runtime) Context() *processors.Context { return &rt.task.context }
 func (rt *runtime) StreamTimeMs() int64          { return rt.task.streamTime }
 func (rt *runtime) Now() time.Time               { return rt.task.cfg.Clock() }
 func (rt *runtime) Stores() state.Stores         { return rt.stores }
-func (rt *runtime) Dropped(reason string)        { rt.node.drops.add(reason) }
+func (rt *runtime) Dropped(reason string)        { rt.task.dropped(rt.node, reason) }
 
 // BeforeCommit implements processors.CommitHooks. Nodes register in the order in which they are initialized: parents first, so that what
 // one of them sends, those below can still send on.

@@ -106,6 +106,8 @@ type Task struct {
 	onCommit   []func() error // of nodes that hold updates back until the commit
 	shared     map[string]any // what nodes have in common
 
+	ledgerErr       error
+	committing      bool // within PrepareCommit
 	dirty           bool // something was processed since the last TakeDirty
 	commitRequested bool
 	idleSince       map[*queue]time.Time
@@ -233,6 +235,8 @@ func (t *Task) Current() (TopicPartition, int64) {
 // PrepareCommit lets the nodes send what they hold back until the commit. The host calls it before it seals the stores and takes the
 // positions. Errors are fatal for the task.
 func (t *Task) PrepareCommit() error {
+	t.committing = true
+	defer func() { t.committing = false }()
 	for _, f := range t.onCommit {
 		if err := runHook(f); err != nil {
 			return t.located("", err)
