@@ -22,6 +22,7 @@ type instanceArgs struct {
 	State, Lake string
 	HTTP        string
 	Guarantee   engine.Guarantee
+	Setup       Setup
 	Debug       bool
 }
 
@@ -37,13 +38,14 @@ func serve(ctx context.Context, args instanceArgs) error {
 	if args.Debug {
 		level = slog.LevelDebug
 	}
-	e, err := engine.New(p,
+	opts := append(args.Setup.options(),
 		engine.Brokers(args.Brokers...), engine.StateDir(args.State), engine.Processing(args.Guarantee),
 		engine.SessionTimeout(sessionTimeout), engine.RebalanceTimeout(8*time.Second), engine.TransactionTimeout(6*time.Second),
 		engine.PurgeInterval(5*time.Second), engine.CleanStateAfter(20*time.Second),
 		engine.Lake(engine.LakeBatches{Every: 2 * time.Second}),
 		engine.HTTP(args.HTTP), engine.Queries(),
 		engine.Logger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))))
+	e, err := engine.New(p, opts...)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 // Report is what came of a run.
 type Report struct {
 	Seed      uint64
+	Setup     Setup
 	Duration  time.Duration
 	Guarantee engine.Guarantee
 	// Events counts what happened, by kind.
@@ -57,8 +58,8 @@ func (r *Report) Sums() (lost, doubled, wrong int64) {
 func (r *Report) String() string {
 	var b strings.Builder
 	lost, doubled, wrong := r.Sums()
-	fmt.Fprintf(&b, "seed %d, %v: %d records (%d repeated), %d events, settled in %v: %d lost, %d doubled, %d wrong, %d failures\n",
-		r.Seed, r.Duration, r.Records, r.Duplicates, r.Happened(), r.Settled.Round(100*time.Millisecond), lost, doubled, wrong, len(r.Failures))
+	fmt.Fprintf(&b, "seed %d, %v, %v: %d records (%d repeated), %d events, settled in %v: %d lost, %d doubled, %d wrong, %d failures\n",
+		r.Seed, r.Setup, r.Duration, r.Records, r.Duplicates, r.Happened(), r.Settled.Round(100*time.Millisecond), lost, doubled, wrong, len(r.Failures))
 	for _, name := range slices.Sorted(maps.Keys(r.Events)) {
 		fmt.Fprintf(&b, "  %3d %s\n", r.Events[name], name)
 	}

@@ -31,7 +31,7 @@ const (
 type Config struct {
 	// Dir is for logs, state and the lake. What is there afterwards is the caller's.
 	Dir string
-	// Seed chooses the input and the weather.
+	// Seed chooses the input, the weather and how instances share their tasks.
 	Seed uint64
 	// Duration is how long the weather lasts; starting, settling and closing the books come on top.
 	Duration time.Duration
@@ -48,6 +48,7 @@ type Config struct {
 // world is a run in progress.
 type world struct {
 	cfg       *Config
+	setup     Setup
 	kafka     *realkafka.Cluster
 	admin     *kadm.Client
 	feed      *feed
@@ -64,8 +65,8 @@ func Run(ctx context.Context, cfg Config, kafka *realkafka.Cluster) (*Report, er
 		return nil, err
 	}
 	defer client.Close()
-	w := &world{cfg: &cfg, kafka: kafka, admin: kadm.NewClient(client)}
-	report := &Report{Seed: cfg.Seed, Duration: cfg.Duration, Guarantee: cfg.Guarantee}
+	w := &world{cfg: &cfg, setup: drawSetup(cfg.Seed), kafka: kafka, admin: kadm.NewClient(client)}
+	report := &Report{Seed: cfg.Seed, Setup: w.setup, Duration: cfg.Duration, Guarantee: cfg.Guarantee}
 	err = w.run(ctx, report)
 	for _, p := range w.instances {
 		p.Kill()
@@ -146,7 +147,7 @@ func (w *world) startInstance(i int) error {
 		return err
 	}
 	p, err := child.Start(roleName, instanceArgs{
-		Brokers: w.kafka.Addrs(), State: dir, Lake: w.lake(), HTTP: addr, Guarantee: w.cfg.Guarantee,
+		Brokers: w.kafka.Addrs(), State: dir, Lake: w.lake(), HTTP: addr, Guarantee: w.cfg.Guarantee, Setup: w.setup,
 	}, dir+".log")
 	if err != nil {
 		return err
