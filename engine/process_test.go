@@ -27,6 +27,7 @@ type instanceArgs struct {
 
 	Standbys int
 	Protocol Protocol
+	Windows  bool // the application windows instead
 }
 
 // runInstance is an instance in a process of its own, to be killed.
@@ -37,7 +38,11 @@ func runInstance(ctx context.Context, args instanceArgs) error {
 	if args.Standbys > 0 {
 		opts = append(opts, Standbys(args.Standbys), AcceptableLag(5))
 	}
-	e, err := New(counts(args.App), opts...)
+	plan := counts(args.App)
+	if args.Windows {
+		plan = windows(args.App)
+	}
+	e, err := New(plan, opts...)
 	if err != nil {
 		return err
 	}

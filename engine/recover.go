@@ -78,9 +78,11 @@ func (e *Engine) rewind(runners []*runner) error {
 			}
 			n.db, n.changelog, n.kept = r.db, make([]*txn.End, len(r.changelog)), true
 		}
+		n.pace.next.Store(r.pace.next.Load()) // until the brokers say where it begins again
 		e.runners[r.spec.id] = n
 		fresh = append(fresh, n)
 	}
+	e.pair() // before the gate opens
 	e.openAll(fresh)
 	return nil
 }
