@@ -3,6 +3,7 @@ package learning
 import (
 	"time"
 
+	"github.com/tributary-io/tributary/lake"
 	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/topology"
@@ -10,6 +11,7 @@ import (
 
 // Names of the cohort. The stores can be asked over HTTP.
 const (
+	CohortTable       = "curated/cohort" // below the lake: a Delta table with a row for each learner in each course
 	CohortApplication = "learning-enrollment-cohort"
 	CohortStore       = "cohort" // Enrollment by EnrollmentKey, deleted ones too
 	SeatsStore        = "seats"  // active enrollments by course
@@ -26,11 +28,15 @@ type Enrollment struct {
 }
 
 // Cohort keeps the current state of each learner in each course. Only a newer source_lsn is applied; a deleted one stays in the store with its
-// LSN, so that a late old change doesn't bring it back.
-func Cohort() (*topology.Plan, error) {
+// LSN, so that a late old change doesn't bring it back. The table in the lake does the same with the same changes, by its own account.
+func Cohort(place string) (*topology.Plan, error) {
 	b := topology.NewBuilder(CohortApplication)
-	current := b.Stream(EnrollmentTopic, textKey, serde.Bytes, topology.Timestamps(topicTime)).
-		Process(newChangeReader, topology.Name("valid")).
+	changes := b.Stream(EnrollmentTopic, textKey, serde.Bytes, topology.Timestamps(topicTime)).
+		Process(newChangeReader, topology.Name("valid"))
+	changes.ToLake(lake.Delta(place+"/"+CohortTable,
+		lake.CurrentState("learner_id", "course_id"), lake.OrderBy("source_lsn"), lake.DeleteWhere("op", Delete)),
+		topology.Name("cohort-table"), topology.KeySerde(serde.String), topology.ValueSerde(serde.JSON[Change]()))
+	current := changes.
 		GroupByKey(topology.Name("by-learner-and-course"), topology.KeySerde(serde.String), topology.ValueSerde(serde.JSON[Change]())).
 		Aggregate(func() Enrollment { return Enrollment{} }, newest, topology.Store(CohortStore), topology.ValueSerde(serde.JSON[Enrollment]()))
 	// The first change of a row has the aggregate's initial value as its old one, as in Kafka Streams: that is nobody's seat.

@@ -90,6 +90,7 @@ func TestEndToEndWithKill9(t *testing.T) {
 	}
 	cancel()
 	checkLanding(t, s.Lake, want)
+	checkCohortTable(t, s.Lake, want)
 	checkTopics(t, producer.Client(), brokers, want)
 	checkBatch(t, producer, brokers, s.Lake, spec, h, want)
 }
@@ -129,6 +130,18 @@ out = {"Rows": row[0], "Offsets": row[1], "Events": row[2]}
 `, must(json.Marshal(files))(t)), &duck)
 	if duck.Rows != want.Valid || duck.Offsets != want.Valid || duck.Events != want.Distinct {
 		t.Errorf("DuckDB counts %+v, want %d rows of %d events", duck, want.Valid, want.Distinct)
+	}
+}
+
+// checkCohortTable compares the cohort with what DuckDB reads of its Delta table.
+func checkCohortTable(t *testing.T, lake string, want *Expected) {
+	t.Helper()
+	var rows []map[string]any
+	for _, r := range readers.Open(t).DuckDB(t, filepath.Join(lake, CohortTable), "select learner_id, course_id, status, source_lsn from t").Rows {
+		rows = append(rows, r)
+	}
+	if d := cmp.Diff(wantedState(want.Cohort), stateOf(rows)); d != "" {
+		t.Errorf("the cohort's table:\n%s", d)
 	}
 }
 

@@ -1,11 +1,9 @@
 package learning
 
 import (
-	"errors"
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/tributary-io/tributary/lake"
 )
 
 // EnrollmentEvent is the event type of EnrollmentTopic.
@@ -27,33 +25,20 @@ const keySeparator = "\x1f"
 func EnrollmentKey(learner, course string) string { return learner + keySeparator + course }
 
 // LSN is a position in the source's log. It is written as two hex halves, such as 0/16B3748, and compared as a number.
-type LSN uint64
+type LSN = lake.LSN
 
 // ParseLSN reads an LSN.
-func ParseLSN(s string) (LSN, error) {
-	high, low, ok := strings.Cut(s, "/")
-	if !ok || len(high) > 8 || len(low) > 8 {
-		return 0, fmt.Errorf("%q is no LSN: it has two halves of one to eight hex digits, as in 0/16B3748", s)
-	}
-	h, err := strconv.ParseUint(high, 16, 32)
-	l, err2 := strconv.ParseUint(low, 16, 32)
-	if err := errors.Join(err, err2); err != nil {
-		return 0, fmt.Errorf("%q is no LSN: %w", s, err)
-	}
-	return LSN(h<<32 | l), nil
-}
+func ParseLSN(s string) (LSN, error) { return lake.ParseLSN(s) }
 
-func (l LSN) String() string { return fmt.Sprintf("%X/%X", uint32(l>>32), uint32(l)) }
-
-// Change is a valid record of EnrollmentTopic.
+// Change is a valid record of EnrollmentTopic, and a row of CohortTable.
 type Change struct {
-	EventID   string
-	EventTime time.Time // UTC
-	LearnerID string
-	CourseID  string
-	Op        string // Upsert or Delete
-	Status    string // empty for a Delete
-	LSN       LSN
+	EventID   string    `lake:"event_id"`
+	EventTime time.Time `lake:"changed_at"` // UTC
+	LearnerID string    `lake:"learner_id"`
+	CourseID  string    `lake:"course_id"`
+	Op        string    `lake:"op"`     // Upsert or Delete
+	Status    string    `lake:"status"` // empty for a Delete
+	LSN       LSN       `lake:"source_lsn"`
 }
 
 // ParseEnrollment is the validator of enrollment records.

@@ -43,7 +43,7 @@ func Products(lake string) ([]Product, error) {
 	errs = errors.Join(errs, add(Product{Name: "activity", Principal: "User:learning-activity", Handlers: skipRejected()}, err, activity))
 	distinct, err := DistinctTile()
 	errs = errors.Join(errs, add(Product{Name: "activity-distinct", Principal: "User:learning-activity-distinct", Handlers: skipRejected()}, err, distinct))
-	cohort, err := Cohort()
+	cohort, err := Cohort(lake)
 	errs = errors.Join(errs, add(Product{Name: "cohort", Principal: "User:learning-cohort", Handlers: deadLetters(EnrollmentDeadLetters),
 		Writes: []string{EnrollmentDeadLetters}, Queries: true}, err, cohort))
 	quality, err := Auditor()
@@ -142,10 +142,10 @@ func (s Setting) Lags(ctx context.Context, products []Product) (map[string]int64
 	return out, nil
 }
 
-// readInternal are the internal topics that a plan reads again: those it repartitions by.
+// readInternal are the internal topics that a plan reads again: those it repartitions by, and those before a table that has them to itself.
 func readInternal(p *topology.Plan) (topics []string) {
 	for _, t := range p.InternalTopics() {
-		if strings.HasSuffix(t, "-repartition") {
+		if strings.HasSuffix(t, "-repartition") || strings.HasSuffix(t, "-lake") {
 			topics = append(topics, t)
 		}
 	}

@@ -77,7 +77,7 @@ func TestReadmeCommandsRun(t *testing.T) {
 				t.Fatalf("%s: %v\n%s", line, err, out)
 			}
 		case strings.HasPrefix(line, "go run ./cmd/tributary "):
-			if out, err := exec.CommandContext(t.Context(), tool, words[3:]...).CombinedOutput(); err != nil || !bytes.Contains(out, []byte("progress")) {
+			if out, err := exec.CommandContext(t.Context(), tool, words[3:]...).CombinedOutput(); err != nil || !bytes.Contains(out, []byte(words[5][strings.LastIndex(words[5], "/")+1:])) {
 				t.Fatalf("%s: %v\n%s", line, err, out)
 			}
 		default:
