@@ -52,7 +52,7 @@ func bench(ctx context.Context, args []string) error {
 	flags.IntVar(&o.rounds, "rounds", 3, "runs of each program, in turn")
 	flags.DurationVar(&o.commit, "commit", 100*time.Millisecond, "commit interval")
 	flags.StringVar(&o.out, "out", "bench-report", "directory for report.md, report.json and profiles")
-	flags.BoolVar(&o.profile, "profile", false, "write CPU and allocation profiles of Tributary's runs (they cost a few per cent)")
+	flags.BoolVar(&o.profile, "profile", true, "run Tributary once more in each workload, uncounted, and keep CPU and allocation profiles beside the report")
 	flags.StringVar(&o.heap, "broker-heap", "1g", "memory of the broker's JVM")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -22,11 +22,13 @@ type tributary struct {
 	s       *session
 	label   string
 	program string
+	// profiles is the directory for profiles of a run; empty: none, as they cost a few per cent.
+	profiles string
 }
 
 func (s *session) thisBuild() (tributary, error) {
 	program, err := os.Executable()
-	return tributary{s, ownName, program}, err
+	return tributary{s: s, label: ownName, program: program}, err
 }
 
 // otherBuilds is the build that -against names, if it does.
@@ -35,7 +37,7 @@ func (s *session) otherBuilds() (all []contestant, err error) {
 		return nil, nil
 	}
 	program, err := filepath.Abs(s.opts.against)
-	return []contestant{tributary{s, "other build", program}}, err
+	return []contestant{tributary{s: s, label: "other build", program: program}}, err
 }
 
 func (t tributary) name() string    { return t.label }
@@ -66,15 +68,26 @@ func (t tributary) run(ctx context.Context, workload string) ([]measure.Result, 
 func (t tributary) start(ctx context.Context, app, workload string, killAt int) ([]measure.Result, error) {
 	args := []string{"child", "-role", roleEngine, "-w", workload, "-app", app, "-brokers", t.s.brokers(), "-state-dir", t.s.stateDir(app),
 		"-commit", t.s.opts.commit.String(), "-kill-at", fmt.Sprint(killAt), "-launched", fmt.Sprint(time.Now().UnixNano())}
-	if t.s.opts.profile {
-		dir, err := filepath.Abs(filepath.Join(t.s.opts.out, "profiles", app))
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, "-profile", dir)
+	if t.profiles != "" {
+		args = append(args, "-profile", filepath.Join(t.profiles, workload))
 	}
 	return t.s.execute(ctx, killAt > 0, t.program, args...)
 }
+
+// profile runs a workload for its profiles. It leaves the workloads alone that are about starting.
+func (t tributary) profile(ctx context.Context, workload string) (err error) {
+	if !strings.Contains("abcdgi", workload) {
+		return nil
+	}
+	if t.profiles, err = filepath.Abs(filepath.Join(t.s.opts.out, profilesDir)); err != nil {
+		return err
+	}
+	_, err = t.run(ctx, workload)
+	return err
+}
+
+// profilesDir is where profiles are, in the report's directory: cpu.pprof and allocs.pprof of each workload, and of each variant of the harness.
+const profilesDir = "profiles"
 
 // restore runs workload d to its end, removes its state, and starts it again.
 func (t tributary) restore(ctx context.Context, app string) (measure.Result, error) {
@@ -122,6 +135,9 @@ func (t tributary) harness(ctx context.Context) ([]measure.Result, error) {
 			"-rounds", fmt.Sprint(harnessRounds), "-state-dir", t.s.dir}
 		if v.disk {
 			args = append(args, "-disk")
+		}
+		if t.profiles != "" {
+			args = append(args, "-profile", filepath.Join(t.profiles, "g-"+strings.ReplaceAll(strings.ReplaceAll(v.name, ",", ""), " ", "-")))
 		}
 		rounds, err := t.s.execute(ctx, false, t.program, args...)
 		if err != nil {

@@ -25,8 +25,9 @@ var (
 	cpu   = figure{measure.CPUPerRecord, "CPU, µs a record", "%.2f"}
 	speed = figure{measure.RecordsPerS, "records/s", "%.0f"}
 	peak  = figure{measure.PeakMB, "peak memory, MB", "%.0f"}
+	gc    = figure{measure.GCShare, "Go's collector, share of the CPU", "%.2f"}
 
-	throughput = []figure{cpu, speed, peak}
+	throughput = []figure{cpu, speed, peak, gc}
 )
 
 // figures are those of each workload.
@@ -34,7 +35,7 @@ var figures = map[string][]figure{
 	"a": throughput, "b": throughput, "c": throughput, "d": throughput,
 	"e": {cpu, {"restore_ms", "restore, ms", "%.0f"}, {"start_to_running_ms", "start to running, ms", "%.0f"}, peak},
 	"f": {{"restored_records", "records restored", "%.0f"}, {"start_to_first_record_ms", "start to the first record, ms", "%.0f"}},
-	"g": {cpu, speed, {"cold_rec_per_s", "records/s, first round", "%.0f"}},
+	"g": {cpu, speed, {"cold_rec_per_s", "records/s, first round", "%.0f"}, gc},
 	"h": {{"launch_to_running_ms", "launch to running, ms", "%.0f"}, peak},
 	"i": throughput,
 }
@@ -75,6 +76,9 @@ func (r *report) write(dir string) error {
 		runtime.Version(), runtime.NumCPU(), realkafka.Version(), r.opts.records, r.opts.keys, r.opts.commit)
 	for _, w := range r.opts.workloads {
 		md.WriteString("\n" + r.section(w))
+	}
+	if r.opts.profile {
+		fmt.Fprintf(&md, "\nProfiles of one more run of Tributary in each workload are in %s/: `go tool pprof -http : %[1]s/c/cpu.pprof`.\n", profilesDir)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "report.md"), []byte(md.String()), 0o644); err != nil {
 		return err
@@ -140,7 +144,7 @@ func (r *report) contestants(workload string) (names []string) {
 
 func (r *report) values(workload, who, key string) (all []float64) {
 	for _, x := range r.Runs {
-		if x.Workload == workload && x.Who == who {
+		if _, has := x.Result[key]; has && x.Workload == workload && x.Who == who {
 			all = append(all, x.Result.Number(key))
 		}
 	}

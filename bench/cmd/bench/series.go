@@ -75,6 +75,11 @@ func (s *session) series(ctx context.Context, rep *report, workload string, fiel
 			}
 		}
 	}
+	if own, ok := field[0].(tributary); ok && s.opts.profile {
+		if err := own.profile(ctx, workload); err != nil {
+			return fmt.Errorf("workload %s, profiles: %w", workload, err)
+		}
+	}
 	return nil
 }
 

@@ -21,6 +21,9 @@ const (
 	PeakMB       = "rss_peak_mb"
 )
 
+// GCShare is the Go collector's share of the process's CPU, without what it does on processors that are idle. Peers on a JVM don't have it.
+const GCShare = "gc_share"
+
 // Add puts in what was used between two snapshots, per record where there were any.
 func (r Result) Add(from, to Snapshot, records int64) {
 	elapsed, cpu := to.At.Sub(from.At).Seconds(), to.Self-from.Self
@@ -29,7 +32,7 @@ func (r Result) Add(from, to Snapshot, records int64) {
 	r["other_cpu_s"] = to.Machine - from.Machine - cpu - (to.Broker - from.Broker)
 	r[PeakMB], r["load1"] = PeakMemory(), Load()
 	if cpu > 0 {
-		r["gc_share"] = (to.GC - from.GC) / cpu
+		r[GCShare] = (to.GC - from.GC) / cpu
 	}
 	if records > 0 {
 		n := float64(records)
