@@ -21,7 +21,7 @@ import (
 // just then, the commit is refused and its work done again.
 func (e *Engine) commitCycle() error {
 	if e.held {
-		since, _, open := e.producer.Open()
+		since, open := e.producer.Open()
 		if !open || time.Since(since) < e.cfg.transaction/3 {
 			return nil
 		}
@@ -74,7 +74,7 @@ func (e *Engine) commitNow() error {
 
 // finish commits what was sealed and lets it into the stores.
 func (e *Engine) finish(m offsets.Member, w *commitWork, began time.Time) error {
-	_, records, inTxn := e.producer.Open()
+	_, inTxn := e.producer.Open()
 	if len(w.offsets) == 0 && len(w.runners) == 0 && !inTxn {
 		e.troubled = false // what was taken back is done again, or there was nothing
 		return nil
@@ -92,6 +92,10 @@ func (e *Engine) finish(m offsets.Member, w *commitWork, began time.Time) error 
 	e.step(stepApplied)
 	e.calm()
 	e.refusals.committed()
+	var records int64
+	if inTxn {
+		records = e.producer.Written()
+	}
 	e.stats.committed(e.cfg.clock().Sub(began), records, e.cfg.clock())
 	for _, r := range w.runners {
 		e.queue.wake(r)
@@ -173,7 +177,7 @@ func (e *Engine) outputFirst() error {
 	if e.cfg.guarantee == ExactlyOnce {
 		return nil
 	}
-	if _, _, open := e.producer.Open(); !open {
+	if _, open := e.producer.Open(); !open {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(e.life, e.cfg.transaction)
@@ -234,7 +238,7 @@ func (e *Engine) sealStores(r *runner) (*state.Generation, error) {
 
 // commitWork sends what was sealed: in the transaction if there is one, else the offsets alone.
 func (e *Engine) commitWork(ctx context.Context, m offsets.Member, w *commitWork) (txn.Outcome, error) {
-	if _, records, open := e.producer.Open(); open && records > 0 {
+	if _, open := e.producer.Open(); open {
 		return e.producer.Commit(ctx,
 			txn.Offsets{Group: e.group(), Member: m, Positions: w.offsets},
 			txn.Offsets{Group: e.deadGroup(), Member: offsets.Member{Generation: -1}, Positions: w.dead})

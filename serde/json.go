@@ -58,13 +58,18 @@ func (jsonSerde[T]) Append(dst []byte, v T) ([]byte, error) {
 	return out[:len(out)-1], nil // without the newline that ends each text of a stream
 }
 
-func (s jsonSerde[T]) Decode(data []byte) (v T, err error) {
+func (s jsonSerde[T]) Decode(data []byte) (T, error) {
 	if s.plan != nil {
+		var v T // not on the heap, unlike what encoding/json writes to
 		if s.plan.Decode(data, unsafe.Pointer(&v), s.cfg.strict) {
 			return v, nil
 		}
-		v = *new(T) // parts of it may be there
 	}
+	return s.decode(data)
+}
+
+// decode leaves the text to encoding/json.
+func (s jsonSerde[T]) decode(data []byte) (v T, err error) {
 	if !s.nullable && bytes.Equal(bytes.TrimSpace(data), jsonNull) {
 		return v, fmt.Errorf("JSON null for %s: declare it as *%[1]s", reflect.TypeFor[T]())
 	}

@@ -41,8 +41,10 @@ func (db *DB) Seal() (*Generation, error) {
 		}
 		s.sealedMeta = s.cur
 		if s.open.empty() {
+			s.rest()
 			continue
 		}
+		s.rested = 0
 		next := s.takeSpare()
 		s.sealed.Store(s.open)
 		s.open, s.recent = next, s.open
@@ -71,6 +73,19 @@ func (s *store) dropNeedlessTombstones() error {
 		r.superseded = !before
 	}
 	return nil
+}
+
+// restAfter is after how many generations without writes a store lets go of its buffers.
+const restAfter = 8
+
+// rest lets go of the buffers of a store that isn't written any more: a table that is only read keeps what reading its topic took, else.
+func (s *store) rest() {
+	if s.rested++; s.rested == restAfter {
+		s.spare, s.recent = nil, nil // what recent tells the base does, too
+		if s.open.users == 0 {
+			s.open = newOverlay()
+		}
+	}
 }
 
 // takeSpare gives an empty overlay.

@@ -67,7 +67,7 @@ type Offsets struct {
 // offsets plainly: Committed or Aborted, and records may have been written in both cases.
 func (p *Producer) Commit(ctx context.Context, of ...Offsets) (Outcome, error) {
 	t := p.current.Load()
-	if t == nil || t.produced.Load() == 0 {
+	if t == nil {
 		return Aborted, errors.New("commit: no transaction is open")
 	}
 	if err := p.client.Flush(ctx); err != nil {
@@ -76,6 +76,7 @@ func (p *Producer) Commit(ctx context.Context, of ...Offsets) (Outcome, error) {
 	if err := t.failed(); err != nil {
 		return Aborted, err
 	}
+	p.written = t.written.Load()
 	if p.cfg.TransactionalID == "" {
 		p.current.Store(nil)
 		return p.commitPlainly(ctx, of)
@@ -90,6 +91,9 @@ func (p *Producer) Commit(ctx context.Context, of ...Offsets) (Outcome, error) {
 	}
 	return p.end(ctx)
 }
+
+// Written is how many records the transaction had that was last committed.
+func (p *Producer) Written() int64 { return p.written }
 
 func (p *Producer) commitPlainly(ctx context.Context, of []Offsets) (Outcome, error) {
 	for _, o := range of {

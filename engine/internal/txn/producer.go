@@ -34,6 +34,7 @@ type Producer struct {
 	// implicit is whether the cluster runs transactions of version 2 (KIP-890): requests add themselves to the transaction,
 	// and each end gives a new epoch.
 	implicit bool
+	written  int64 // records of the last Commit
 
 	mu      sync.Mutex // guards the beginning of a transaction
 	current atomic.Pointer[transaction]
@@ -43,8 +44,8 @@ type Producer struct {
 // transaction is what is known of the open transaction. A record's acknowledgement finds it by its entry, so one that comes late
 // can't be taken for that of a later transaction.
 type transaction struct {
-	began    time.Time
-	produced atomic.Int64
+	began   time.Time
+	written atomic.Int64 // records acknowledged. Acknowledgements come one after the other: workers that counted would wait for one another
 
 	mu      sync.Mutex
 	err     error // the first that a record met
@@ -184,7 +185,6 @@ func (p *Producer) Produce(ctx context.Context, r Record) error {
 	to.Topic, to.Partition, to.Key, to.Value, to.Headers = r.Topic, r.Partition, r.Key, r.Value, r.Headers
 	to.Timestamp = time.UnixMilli(r.Timestamp)
 	e.txn, e.end = t, r.End
-	t.produced.Add(1)
 	p.client.Produce(ctx, &e.record, e.promise)
 	return nil
 }
@@ -210,8 +210,11 @@ func (e *entry) acknowledged(r *kgo.Record, err error) {
 	case err != nil:
 		e.txn.fail(&ProduceError{Topic: r.Topic, Partition: r.Partition, Err: err})
 		e.txn.refuse(r, err)
-	case e.end != nil:
-		e.end.Reached(r.Offset)
+	default:
+		e.txn.written.Add(1)
+		if e.end != nil {
+			e.end.Reached(r.Offset)
+		}
 	}
 	e.txn, e.end, e.record = nil, nil, kgo.Record{}
 	e.pool.Put(e)
@@ -231,13 +234,13 @@ func (t *transaction) failed() error {
 	return t.err
 }
 
-// Open tells since when a transaction is open and how many records it has; ok is false if none is.
-func (p *Producer) Open() (since time.Time, records int64, ok bool) {
+// Open tells since when a transaction is open; ok is false if none is. One that is open has a record, as it begins with one.
+func (p *Producer) Open() (since time.Time, ok bool) {
 	t := p.current.Load()
 	if t == nil {
-		return time.Time{}, 0, false
+		return time.Time{}, false
 	}
-	return t.began, t.produced.Load(), true
+	return t.began, true
 }
 
 // Err is the error that the first failing record of the open transaction met, if any: it can't be committed any more.

@@ -25,7 +25,7 @@ type shortString struct {
 }
 
 // longestShort is up to which length strings share an allocation: one that is kept keeps the others of its text, so long ones don't.
-const longestShort = 32
+const longestShort = 64
 
 // Decode reads a text into the value of the plan's type that into points to, which must be zero. Nothing of data is kept. Where it gives
 // false the text isn't plain, or isn't valid, and the value is left with parts of it. strict leaves names without a field to the caller, too.
