@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/examples/shop"
+	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/schemas"
 	"github.com/tributary-io/tributary/serde"
 )
@@ -80,7 +81,8 @@ func (p *Platform) EmitChannel(ctx context.Context, spec shop.Spec, channel stri
 				v.Coupon = &coupon
 			}
 			data, err := encode.Append(nil, v)
-			if !yield(&kgo.Record{Topic: OrderTopic, Partition: e.Partition, Key: []byte(v.OrderID), Value: data, Timestamp: time.UnixMilli(e.Arrival)}, err) {
+			key := []byte(v.OrderID)
+			if !yield(&kgo.Record{Topic: OrderTopic, Partition: processors.PartitionOf(key, shop.Partitions), Key: key, Value: data, Timestamp: time.UnixMilli(e.Arrival)}, err) {
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package ods_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/tributary-io/tributary/engine/devbroker"
 	"github.com/tributary-io/tributary/examples/ods"
 	"github.com/tributary-io/tributary/examples/shop"
 	"github.com/tributary-io/tributary/internal/child"
@@ -381,5 +383,21 @@ func (l *life) checkPublished(events int64) {
 	}
 	if int64(len(seen)) != events {
 		t.Errorf("%d events are published, want %d", len(seen), events)
+	}
+}
+
+// The demonstration is the same on a real cluster.
+func TestDemoOnRealKafka(t *testing.T) {
+	r, err := devbroker.StartRegistry(devbroker.RegistryConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var out bytes.Buffer
+	demo := ods.Demo{Platform: platform(t, emptied(t), r.URL()), Spec: shop.Spec{Date: day, Orders: 60, Seed: 3}, Rows: 300, Out: &out}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	if err := demo.Run(ctx); err != nil {
+		t.Fatalf("%v\n%s", err, &out)
 	}
 }
