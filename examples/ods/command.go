@@ -29,8 +29,8 @@ const usage = `usage: run COMMAND [flags]
   status                          how far the topic has landed
   count                           rows of the tables and published records
 
-Flags: --dir (ods-data), --brokers and --registry (ODS_SINK_BROKERS, ODS_SINK_REGISTRY; without them both run in this process and keep
-their data in --dir), --lake (ODS_SINK_LAKE; DIR/lake), --orders a day, --seed, --rows of the proof, --observe, --notice, -v.
+Flags: --dir (ods-data; ods-demo for the demonstration), --brokers and --registry (ODS_SINK_BROKERS, ODS_SINK_REGISTRY; without them both run in this
+process and keep their data in --dir), --lake (ODS_SINK_LAKE; DIR/lake), --orders a day, --seed, --rows of the proof, --observe, --notice, -v.
 The sink's other settings come from the environment: ODS_SINK_…, see docs/operations/land.md.
 `
 
@@ -46,7 +46,11 @@ type flags struct {
 func parse(name string, args []string) (f flags, err error) {
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
 	set.Usage = func() { fmt.Fprint(os.Stderr, usage) }
-	set.StringVar(&f.dir, "dir", "ods-data", "")
+	dir := "ods-data"
+	if name == "demo" {
+		dir = "ods-demo" // it starts from nothing
+	}
+	set.StringVar(&f.dir, "dir", dir, "")
 	set.StringVar(&f.brokers, "brokers", os.Getenv("ODS_SINK_BROKERS"), "")
 	set.StringVar(&f.registry, "registry", os.Getenv("ODS_SINK_REGISTRY"), "")
 	set.StringVar(&f.lake, "lake", os.Getenv("ODS_SINK_LAKE"), "")

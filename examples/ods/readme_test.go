@@ -39,19 +39,16 @@ func newReadme(t *testing.T, ctx context.Context, brokers, registry string) *rea
 	return &readme{t, dir, strings.NewReplacer("go run ./examples/ods/run", self, "go run ./cmd/tributary", tool, "localhost:9092", brokers, "http://localhost:8081", registry)}
 }
 
-// run runs commands in a folder. What `timeout` ends runs until the function ready says so, by what the program's count says.
-func (r *readme) run(ctx context.Context, folder, commands, ready string) string {
+// run runs commands. What `timeout` ends runs until the function ready says so, by what the program's count says.
+func (r *readme) run(ctx context.Context, commands, ready string) string {
 	r.t.Helper()
 	script := r.what.Replace(commands)
 	script = regexp.MustCompile(`timeout --preserve-status \d+ (\S+)(.*)`).ReplaceAllString(script,
 		"$1$2 & pid=$$!\nfor n in $$(seq 300); do $1 count | grep -q '"+ready+"' && break; sleep 0.3; done\nkill $$pid; wait $$pid")
 	cmd := exec.CommandContext(ctx, "sh", "-e", "-c", script)
-	cmd.Dir = filepath.Join(r.dir, folder)
+	cmd.Dir = r.dir
 	cmd.Env = append(os.Environ(), programVariable+"=1")
 	cmd.SysProcAttr = child.Attributes()
-	if err := os.Mkdir(cmd.Dir, 0o755); err != nil {
-		r.t.Fatal(err)
-	}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		r.t.Fatalf("%v\n%s\n%s", err, script, out)
@@ -59,7 +56,7 @@ func (r *readme) run(ctx context.Context, folder, commands, ready string) string
 	return string(out)
 }
 
-// TestReadmeCommandsRun runs the README's first command on the embedded broker, and all others on a real Kafka.
+// TestReadmeCommandsRun runs the README's commands in one folder, as a reader does: the first on the embedded broker, all others on a real Kafka.
 func TestReadmeCommandsRun(t *testing.T) {
 	text, err := os.ReadFile("README.md")
 	if err != nil {
@@ -81,12 +78,12 @@ func TestReadmeCommandsRun(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	r := newReadme(t, ctx, brokers, registry.URL())
-	if out := r.run(ctx, "alone", blocks[0], ""); !strings.Contains(out, "All as the generator says.") {
+	if out := r.run(ctx, blocks[0], ""); !strings.Contains(out, "All as the generator says.") {
 		t.Errorf("the demonstration:\n%s", out)
 	}
 	two, three := readmeEvents(2), readmeEvents(3)
 	staged := func(events int64) string { return fmt.Sprintf("staging: %d rows; published: %d", events, events) }
-	out := r.run(ctx, "cluster", strings.Join(blocks[1:], ""), staged(three))
+	out := r.run(ctx, strings.Join(blocks[1:], ""), staged(three))
 	for _, want := range []string{
 		"The code of the voucher that was used", // in the table after the change
 		"the schema is not BACKWARD compatible", // the required field
