@@ -115,17 +115,20 @@ func (x *stateIndex) loadDeletions(ctx context.Context, head *delta.Head, slots 
 func (x *stateIndex) takeDeletions(entries []keyed.Deletion, slots map[uint32]*slot) error {
 	look := stateIndex{slots: slots}
 	for chunk := range slices.Chunk(entries, scanBatch) {
+		hashes := make([]keyed.Hash, len(chunk))
+		for i := range chunk {
+			hashes[i] = chunk[i].Hash
+		}
 		changes := make([]keyed.Change, 0, len(chunk))
-		for _, d := range chunk {
-			have, ok, err := x.x.Get(d.Hash)
-			if err != nil {
-				return err
-			}
-			_, _, live := look.place(have)
-			if ok && (live || have.Deleted) && have.Order >= d.Order {
-				continue
+		err := x.x.Find(hashes, func(i int, have keyed.Entry, ok bool) {
+			d := &chunk[i]
+			if _, _, live := look.place(have); ok && (live || have.Deleted) && have.Order >= d.Order {
+				return
 			}
 			changes = append(changes, keyed.Change{Hash: d.Hash, Entry: keyed.Entry{Order: d.Order, Deleted: true}})
+		})
+		if err != nil {
+			return err
 		}
 		if err := x.x.Apply(changes, nil); err != nil {
 			return err

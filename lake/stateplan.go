@@ -33,20 +33,14 @@ type keyNow struct {
 // plan runs the changes in their order.
 func (x *stateIndex) plan(changes []change) (*statePlan, error) {
 	p := &statePlan{gone: map[*stateFile]*roaring.Bitmap{}}
-	seen := make(map[keyed.Hash]int32, len(changes))
+	hashes, keyOf := distinctKeys(changes)
+	p.keys = make([]keyNow, len(hashes))
+	err := x.x.Find(hashes, func(i int, e keyed.Entry, ok bool) { p.keys[i] = x.look(hashes[i], e, ok) })
+	if err != nil {
+		return nil, err
+	}
 	for i := range changes {
-		c := &changes[i]
-		n, ok := seen[c.hash]
-		if !ok {
-			k, err := x.look(c.hash)
-			if err != nil {
-				return nil, err
-			}
-			n = int32(len(p.keys))
-			seen[c.hash] = n
-			p.keys = append(p.keys, k)
-		}
-		if !p.keys[n].apply(c, x.state.ordered) {
+		if !p.keys[keyOf[i]].apply(&changes[i], x.state.ordered) {
 			p.late++
 		}
 	}
@@ -56,22 +50,37 @@ func (x *stateIndex) plan(changes []change) (*statePlan, error) {
 	return p, nil
 }
 
-// look finds what the table has of a key.
-func (x *stateIndex) look(h keyed.Hash) (k keyNow, err error) {
-	k = keyNow{hash: h, row: -1}
-	e, ok, err := x.x.Get(h)
-	if err != nil || !ok {
-		return k, err
+// distinctKeys lists the keys of changes, each once, and for each change the number of its key.
+func distinctKeys(changes []change) (hashes []keyed.Hash, keyOf []int32) {
+	seen := make(map[keyed.Hash]int32, len(changes))
+	keyOf = make([]int32, len(changes))
+	for i := range changes {
+		h := changes[i].hash
+		n, ok := seen[h]
+		if !ok {
+			n = int32(len(hashes))
+			seen[h] = n
+			hashes = append(hashes, h)
+		}
+		keyOf[i] = n
+	}
+	return hashes, keyOf
+}
+
+// look tells what the table has of a key, given its entry.
+func (x *stateIndex) look(h keyed.Hash, e keyed.Entry, ok bool) keyNow {
+	k := keyNow{hash: h, row: -1}
+	if !ok {
+		return k
 	}
 	if e.Deleted {
 		k.before, k.deleted, k.order = e, true, e.Order
-		return k, nil
+		return k
 	}
-	f, at, ok := x.place(e)
-	if ok {
+	if f, at, ok := x.place(e); ok {
 		k.before, k.file, k.at, k.present, k.order = e, f, at, true, e.Order
 	}
-	return k, nil
+	return k
 }
 
 // apply runs one change; false says that it is older than what is known. A null value has no order: it is newer than the row, and no newer

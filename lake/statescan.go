@@ -86,14 +86,20 @@ func (x *stateIndex) scanFile(ctx context.Context, r *keyReader, f *stateFile, s
 func (x *stateIndex) take(changes []keyed.Change, slots map[uint32]*slot) error {
 	if x.version >= 0 {
 		look := stateIndex{slots: slots}
+		hashes := make([]keyed.Hash, len(changes))
 		for i := range changes {
-			have, ok, err := x.x.Get(changes[i].Hash)
-			if err != nil {
-				return err
-			}
-			if _, _, live := look.place(have); ok && live && have.File != changes[i].Entry.File {
-				return errDuplicate
-			}
+			hashes[i] = changes[i].Hash
+		}
+		twice := false
+		err := x.x.Find(hashes, func(i int, have keyed.Entry, ok bool) {
+			_, _, live := look.place(have)
+			twice = twice || ok && live && have.File != changes[i].Entry.File
+		})
+		if err != nil {
+			return err
+		}
+		if twice {
+			return errDuplicate
 		}
 	}
 	return x.x.Apply(changes, nil)

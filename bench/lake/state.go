@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/tributary-io/tributary/bench/internal/measure"
 	"github.com/tributary-io/tributary/lake"
 	"github.com/tributary-io/tributary/lake/sink"
 )
@@ -70,19 +71,17 @@ func stateRun(ctx context.Context, out io.Writer, o stateOptions, kind string) e
 		return err
 	}
 	l := &stateLander{w: w, next: sink.NoOffset, r: rand.New(rand.NewPCG(1, 1))}
-	took, err := l.land(ctx, o.rows, o.batch, func(i int) int64 { return int64(i) })
-	if err != nil {
+	fill := func() error { return l.land(ctx, o.rows, o.batch, func(i int) int64 { return int64(i) }) }
+	if err := statePart(out, kind, "filled", o.rows, dir, fill); err != nil {
 		return err
 	}
-	stateLine(out, kind, "filled", o.rows, took, dir)
 	for _, percent := range []int{1, 10} {
 		n := o.rows * percent / 100
 		ids := l.r.Perm(o.rows)[:n]
-		took, err := l.land(ctx, n, o.batch, func(i int) int64 { return int64(ids[i]) })
-		if err != nil {
+		change := func() error { return l.land(ctx, n, o.batch, func(i int) int64 { return int64(ids[i]) }) }
+		if err := statePart(out, kind, fmt.Sprintf("changed %d %%", percent), n, dir, change); err != nil {
 			return err
 		}
-		stateLine(out, kind, fmt.Sprintf("changed %d %%", percent), n, took, dir)
 	}
 	if err := w.Close(); err != nil {
 		return err
@@ -91,11 +90,10 @@ func stateRun(ctx context.Context, out io.Writer, o stateOptions, kind string) e
 		what string
 		opts []lake.Option
 	}{{"opened with its index", opts}, {"opened, index from the table", append(opts[:2:2], lake.IndexDir(dir+"-index-2"))}} {
-		start := time.Now()
-		if w, err = openState(ctx, dir, part.opts); err != nil {
+		open := func() (err error) { w, err = openState(ctx, dir, part.opts); return err }
+		if err := statePart(out, kind, part.what, o.rows, dir, open); err != nil {
 			return err
 		}
-		stateLine(out, kind, part.what, o.rows, time.Since(start), dir)
 		if err := w.Close(); err != nil {
 			return err
 		}
@@ -103,8 +101,13 @@ func stateRun(ctx context.Context, out io.Writer, o stateOptions, kind string) e
 	return os.RemoveAll(dir)
 }
 
-// stateLine writes one line: what, rows, seconds, rows a second, and what the table then looks like.
-func stateLine(out io.Writer, kind, what string, rows int, took time.Duration, dir string) {
+// statePart runs one part and writes a line: what, rows, time, rows a second, CPU, load of the machine, and what the table then looks like.
+func statePart(out io.Writer, kind, what string, rows int, dir string, run func() error) error {
+	before := measure.Take()
+	if err := run(); err != nil {
+		return err
+	}
+	after := measure.Take()
 	files, bytes := 0, int64(0)
 	found, _ := filepath.Glob(filepath.Join(dir, "*.parquet")) // a pattern that is always good
 	for _, f := range found {
@@ -113,8 +116,10 @@ func stateLine(out io.Writer, kind, what string, rows int, took time.Duration, d
 			bytes += info.Size()
 		}
 	}
-	fmt.Fprintf(out, "%-8s %-30s %10d rows %8.2f s %10.0f rows/s; %d data files on disk, old ones too, %d MB\n", kind, what, rows, took.Seconds(),
-		float64(rows)/took.Seconds(), files, bytes>>20)
+	took := after.At.Sub(before.At).Seconds()
+	fmt.Fprintf(out, "%-8s %-30s %10d rows %8.2f s %9.0f rows/s, CPU %8.2f s %7.2f µs a row, load %4.1f; %d data files on disk, old ones too, %d MB\n",
+		kind, what, rows, took, float64(rows)/took, after.Self-before.Self, (after.Self-before.Self)/float64(rows)*1e6, measure.Load(), files, bytes>>20)
+	return nil
 }
 
 func openState(ctx context.Context, dir string, opts []lake.Option) (sink.Writer, error) {
@@ -132,9 +137,8 @@ type stateLander struct {
 	r    *rand.Rand
 }
 
-// land lands n changes and tells how long their batches took, making the rows included.
-func (l *stateLander) land(ctx context.Context, n, batch int, id func(int) int64) (took time.Duration, err error) {
-	start := time.Now()
+// land lands n changes.
+func (l *stateLander) land(ctx context.Context, n, batch int, id func(int) int64) error {
 	for from := 0; from < n; from += batch {
 		b := l.w.NewBatch()
 		to := min(from+batch, n)
@@ -143,17 +147,17 @@ func (l *stateLander) land(ctx context.Context, n, batch int, id func(int) int64
 			a := account{ID: id(i), LSN: next + 1, Name: fmt.Sprintf("account number %d", id(i)), Country: countries[l.r.IntN(len(countries))],
 				Balance: l.r.Int64N(1e9), Note: fmt.Sprintf("changed at %d by %d", next, l.r.Uint32())}
 			if err := b.Append(nil, &a, &sink.Meta{Topic: "accounts", Offset: next}); err != nil {
-				return 0, err
+				return err
 			}
 		}
 		move := sink.Move{Partition: sink.Partition{Topic: "accounts"}, From: l.next, To: max(l.next, 0) + int64(to-from)}
 		if _, err := l.w.Commit(ctx, b, []sink.Move{move}); err != nil {
-			return 0, err
+			return err
 		}
 		b.Release()
 		l.next = move.To
 	}
-	return time.Since(start), nil
+	return nil
 }
 
 var countries = []string{"AT", "BE", "CH", "DE", "DK", "ES", "FI", "FR", "GB", "IT", "NL", "NO", "PL", "PT", "SE"}

@@ -1,11 +1,13 @@
 package keyed
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -118,6 +120,48 @@ func (x *Index) Get(h Hash) (e Entry, ok bool, err error) {
 	return e, err == nil, errors.Join(err, closer.Close())
 }
 
+// Find finds the entries of many keys, in an order that suits the index, and calls fn for each with its place in hashes. The index must not be
+// changed meanwhile. On disk it takes a tenth of what Get does for each, if there is one key to some dozens of the index.
+func (x *Index) Find(hashes []Hash, fn func(i int, e Entry, ok bool)) error {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if x.db == nil {
+		for i := range hashes {
+			e, ok := x.memory[hashes[i]]
+			fn(i, e, ok)
+		}
+		return nil
+	}
+	order := make([]int32, len(hashes))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return bytes.Compare(hashes[a][:], hashes[b][:]) })
+	it, err := x.db.NewIter(nil)
+	if err != nil {
+		return fmt.Errorf("read the index: %w", err)
+	}
+	for _, i := range order {
+		h := &hashes[i]
+		if !it.SeekGE(h[:]) || !bytes.Equal(it.Key(), h[:]) {
+			if err := it.Error(); err != nil {
+				break
+			}
+			fn(int(i), Entry{}, false)
+			continue
+		}
+		e, err := decodeEntry(it.Value())
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+		fn(int(i), e, true)
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return fmt.Errorf("read the index: %w", err)
+	}
+	return nil
+}
+
 // Change is one key's new entry, or its removal.
 type Change struct {
 	Hash   Hash
@@ -125,7 +169,8 @@ type Change struct {
 	Forget bool
 }
 
-// Apply makes changes, all or none, later ones of a key over earlier ones, and sets the meta data unless it is nil.
+// Apply makes changes, all or none, later ones of a key over earlier ones, and sets the meta data unless it is nil. It may put changes in
+// another order.
 func (x *Index) Apply(changes []Change, meta []byte) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -152,6 +197,8 @@ func (x *Index) Apply(changes []Change, meta []byte) error {
 }
 
 func (x *Index) write(changes []Change, meta []byte) error {
+	// In the order of the keys the database takes them several times as fast; of several of one key the last still wins.
+	slices.SortStableFunc(changes, func(a, b Change) int { return bytes.Compare(a.Hash[:], b.Hash[:]) })
 	b := x.db.NewBatch()
 	defer b.Close()
 	var buf [17]byte

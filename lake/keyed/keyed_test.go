@@ -216,10 +216,22 @@ func checkIndex(t rapid.TB, x *Index, want map[Hash]Entry) {
 	if err != nil || n != len(want) {
 		t.Fatalf("%d entries, want %d: %v", n, len(want), err)
 	}
+	asked := []Hash{{9}}
 	for h, e := range want {
 		if got, ok, err := x.Get(h); !ok || got != e || err != nil {
 			t.Errorf("%x is %+v, %v, %v, want %+v", h, got, ok, err, e)
 		}
+		asked = append(asked, h)
+	}
+	answers := 0
+	err = x.Find(asked, func(i int, e Entry, ok bool) {
+		answers++
+		if w, has := want[asked[i]]; ok != has || e != w {
+			t.Errorf("%x is found as %+v, %v, want %+v, %v", asked[i], e, ok, w, has)
+		}
+	})
+	if err != nil || answers != len(asked) {
+		t.Errorf("%d answers, want %d: %v", answers, len(asked), err)
 	}
 	if _, ok, err := x.Get(Hash{1, 2, 3}); ok || err != nil {
 		t.Errorf("a key that isn't there: %v, %v", ok, err)
