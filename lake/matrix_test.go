@@ -301,6 +301,7 @@ func (m *matrix) run(t *testing.T) {
 	t.Run("in-commit timestamps, append only", m.features)
 	t.Run("others write ours", m.othersWriteOurs)
 	t.Run("we write others'", m.weWriteOthers)
+	t.Run("current state", m.currentState)
 }
 
 func (m *matrix) everyAvroType(t *testing.T) {
