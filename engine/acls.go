@@ -11,6 +11,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/tributary-io/tributary/engine/internal/topics"
+	"github.com/tributary-io/tributary/engine/internal/txn"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/topology"
 )
@@ -205,8 +207,51 @@ func explainAccess(p *plan.Plan, guarantee Guarantee, err error) error {
 		return err
 	}
 	needs := slices.DeleteFunc(requiredACLs(p, ACLOptions{Guarantee: guarantee}), func(a ACL) bool { return a.Resource != kind })
-	if named := slices.DeleteFunc(slices.Clone(needs), func(a ACL) bool { return !strings.Contains(err.Error(), a.Name) }); kind == TopicResource && len(named) > 0 {
-		needs = named
+	if kind == TopicResource {
+		needs = onTopic(needs, err)
 	}
 	return &AccessError{Err: err, Needs: needs}
+}
+
+// onTopic leaves of the rights on topics those that a refusal is about, as far as it names its topic.
+func onTopic(needs []ACL, err error) []ACL {
+	if topic, writing := refusedTopic(err); topic != "" {
+		fits := slices.DeleteFunc(needs, func(a ACL) bool { return !a.covers(topic) || writing && !slices.Contains(a.Operations, "Write") })
+		if len(fits) > 0 {
+			return fits
+		}
+		return []ACL{{Resource: TopicResource, Name: topic, Operations: []string{"Write"},
+			Why: "writes to it, though the topology doesn't say so: a dead letter topic, or one that records choose"}}
+	}
+	if named := slices.DeleteFunc(slices.Clone(needs), func(a ACL) bool { return !a.namedIn(err.Error()) }); len(named) > 0 {
+		return named
+	}
+	return needs
+}
+
+// refusedTopic is the topic that was refused, and whether something was to be written to it, as far as the error's type says so.
+func refusedTopic(err error) (topic string, writing bool) {
+	var produced *txn.ProduceError
+	var described *topics.DescribeError
+	switch {
+	case errors.As(err, &produced):
+		return produced.Topic, true
+	case errors.As(err, &described):
+		return described.Topic, false
+	}
+	return "", false
+}
+
+// covers tells whether the right is one on a resource.
+func (a ACL) covers(name string) bool {
+	return name == a.Name || a.Prefixed && strings.HasPrefix(name, a.Name)
+}
+
+// namedIn tells whether a text has the resource's name, with or without a partition behind it, and not as a part of another name.
+func (a ACL) namedIn(text string) bool {
+	if a.Prefixed {
+		return strings.Contains(text, a.Name)
+	}
+	const other = `[^A-Za-z0-9._-]`
+	return regexp.MustCompile(`(^|` + other + `)` + regexp.QuoteMeta(a.Name) + `(-[0-9]+)?($|` + other + `)`).MatchString(text)
 }

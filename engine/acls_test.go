@@ -1,10 +1,16 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
 
+	"github.com/tributary-io/tributary/engine/internal/topics"
+	"github.com/tributary-io/tributary/engine/internal/txn"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/topology"
 )
@@ -57,6 +63,45 @@ func TestRequiredACLs(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// A refusal names the right that is missing, not one on a topic whose name is only a part of its own, or that lacks another operation.
+func TestRefusalsNameTheirRight(t *testing.T) {
+	b := topology.NewBuilder("app")
+	b.Stream("in", serde.String, serde.String).GroupByKey().Count(topology.Store("counts")).ToStream().To("out")
+	p, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"reading":                          {fmt.Errorf("in-3 can't be read: %w", kerr.TopicAuthorizationFailed), "Read on topic in"},
+		"writing":                          {&txn.ProduceError{Topic: "out", Err: kerr.TopicAuthorizationFailed}, "Write on topic out"},
+		"a changelog":                      {&txn.ProduceError{Topic: "app-counts-changelog", Err: kerr.TopicAuthorizationFailed}, "Create, DescribeConfigs, Read, Write on topic names that begin with app-"},
+		"dead letters beside a source":     {&txn.ProduceError{Topic: "in.dlq", Err: kerr.TopicAuthorizationFailed}, "Write on topic in.dlq"},
+		"dead letters, looked for first":   {fmt.Errorf("task 0_0: %w", &topics.DescribeError{Topic: "in.dlq", Err: kerr.TopicAuthorizationFailed}), "Write on topic in.dlq"},
+		"a sink, looked for first":         {&topics.DescribeError{Topic: "out", Err: kerr.TopicAuthorizationFailed}, "Write on topic out"},
+		"a source isn't for writing":       {&txn.ProduceError{Topic: "in", Err: kerr.TopicAuthorizationFailed}, "Write on topic in"},
+		"a name within another":            {fmt.Errorf("describe main and out: %w", kerr.TopicAuthorizationFailed), "Write on topic out"},
+		"a group":                          {kerr.GroupAuthorizationFailed, "Read on group app"},
+		"a transactional id":               {kerr.TransactionalIDAuthorizationFailed, "Write on transactional-id names that begin with app-"},
+		"a wrong password needs no rights": {kerr.SaslAuthenticationFailed, ""},
+	} {
+		var refused *AccessError
+		if !errors.As(explainAccess(p.Internal(), ExactlyOnce, c.err), &refused) {
+			t.Errorf("%s: not explained", name)
+			continue
+		}
+		var got []string
+		for _, a := range refused.Needs {
+			got = append(got, a.String())
+		}
+		if d := cmp.Diff(c.want, strings.Join(got, "; ")); d != "" {
+			t.Errorf("%s:\n%s", name, d)
+		}
 	}
 }
 

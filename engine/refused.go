@@ -44,6 +44,9 @@ func (e *Engine) limit(ctx context.Context, topic string) (int32, error) {
 	}
 	n, err := topics.MaxMessageBytes(ctx, e.control, topic)
 	for pause := 100 * time.Millisecond; err != nil; pause = min(2*pause, 5*time.Second) { // brokers are away
+		if needsAPerson(err) {
+			return 0, err
+		}
 		if ended := sleep(ctx, pause); ended != nil {
 			return 0, errors.Join(ended, err)
 		}

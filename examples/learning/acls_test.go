@@ -63,7 +63,7 @@ func TestProductsHaveTheRightsThatTheyNeed(t *testing.T) {
 
 // On a broker with ACLs: the tile runs with its rights and reads its topic only, and finance can't produce.
 func TestRightsOnABroker(t *testing.T) {
-	users := map[string]string{"learning-activity": "a", "learning-finance": "f", "learning-producer": "p"}
+	users := map[string]string{"learning-activity": "a", "learning-finance": "f", "learning-producer": "p", "learning-landing": "l"}
 	cluster := realkafka.StartSecure(t, users)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
@@ -73,7 +73,12 @@ func TestRightsOnABroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	admin := kadm.NewClient(root.Client())
+	var withheld Grant
 	for _, g := range must(Grants())(t) {
+		if g.Principal == "User:learning-landing" && g.Name == ProgressDeadLetters {
+			withheld = g
+			continue
+		}
 		give(ctx, t, admin, g)
 	}
 	as := func(user string) []kgo.Opt {
@@ -111,6 +116,23 @@ func TestRightsOnABroker(t *testing.T) {
 		}
 		return counted == want.Valid-want.Late-want.Tail
 	})
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+
+	// A right that is missing ends the product, and is named; with it the product goes on.
+	s.Client = as("learning-landing")
+	lakeDir := t.TempDir()
+	landing := must(Pick(must(Products(lakeDir))(t), "landing"))(t)
+	var access *engine.AccessError
+	if err := s.Run(ctx, landing); !errors.As(err, &access) || !strings.Contains(err.Error(), "Write on topic "+ProgressDeadLetters) {
+		t.Fatalf("without the right to write dead letters: %v", err)
+	}
+	give(ctx, t, admin, withheld)
+	running, stop = context.WithCancel(ctx)
+	go func() { ended <- s.Run(running, landing) }()
+	eventually(t, "all has landed", func() bool { return landedRows(t, lakeDir) == want.Valid })
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)

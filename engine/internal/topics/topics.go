@@ -62,6 +62,16 @@ func describe(ctx context.Context, client *kgo.Client, names ...string) (map[str
 	}
 }
 
+// DescribeError says which topic brokers refuse to describe.
+type DescribeError struct {
+	Topic string
+	Err   error
+}
+
+func (e *DescribeError) Error() string { return fmt.Sprintf("describe topic %s: %v", e.Topic, e.Err) }
+
+func (e *DescribeError) Unwrap() error { return e.Err }
+
 // describeOnce asks the brokers each time: the client's cache holds what it doesn't know for seconds.
 func describeOnce(ctx context.Context, client *kgo.Client, names []string) (map[string]Topic, error) {
 	req := kmsg.NewPtrMetadataRequest()
@@ -84,7 +94,7 @@ func describeOnce(ctx context.Context, client *kgo.Client, names []string) (map[
 		case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.LeaderNotAvailable), leaderless(t.Partitions):
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("describe topic %s: %w", *t.Topic, err)
+			return nil, &DescribeError{*t.Topic, err}
 		}
 		found[*t.Topic] = Topic{Name: *t.Topic, ID: t.TopicID, Partitions: int32(len(t.Partitions))}
 	}
