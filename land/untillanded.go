@@ -31,6 +31,10 @@ func (s *Sink) RunUntilLanded(ctx context.Context) error {
 		select {
 		case <-running.Done():
 		case <-time.After(landedPace):
+			// Tables are opened, and what is declared of them published, before an instance is ready, also where nothing waits to land.
+			if !s.Stats().State.Ready() {
+				continue
+			}
 			landed, err = s.landed(running, ends)
 			landed = landed || err != nil
 		}

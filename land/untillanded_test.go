@@ -3,8 +3,11 @@ package land
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/tributary-io/tributary/lake"
 )
 
 // TestRunUntilLanded ends when what there was has landed, at once where that is nothing, and by an interrupt before.
@@ -37,6 +40,17 @@ func TestRunUntilLanded(t *testing.T) {
 		}
 		if n := len(w.rows(t, &s)); n != 40 {
 			t.Errorf("%d rows, want 40", n)
+		}
+	}
+	// What is declared anew is published, also where nothing waits to land.
+	for _, doc := range []string{"its id", "its only id", "its name"} {
+		w.cfg.Streams[0].Schema = strings.Replace(small, "its number", doc, 1)
+		if err := run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		info, err := lake.Show(t.Context(), w.cfg.TablePlace(&s), 0)
+		if err != nil || info.Columns[0].Comment != doc {
+			t.Errorf("the column says %q (%v), want %q", info.Columns[0].Comment, err, doc)
 		}
 	}
 	w.cfg.Batch.Every = time.Hour
