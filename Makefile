@@ -110,3 +110,10 @@ KILL_SECONDS ?= 150
 kill-loop: ## land KILL_ROWS rows from a real Kafka with three instances under kill -9, and have DuckDB count them
 	TRIBUTARY_REQUIRE_KAFKA=1 TRIBUTARY_REQUIRE_READERS=1 TRIBUTARY_KILL_ROWS=$(KILL_ROWS) TRIBUTARY_KILL_SECONDS=$(KILL_SECONDS) \
 		go test -count=1 -v -timeout 60m -run '^TestKillLoop$$' ./land
+
+# Of lake-soak: versions of the table.
+SOAK_VERSIONS ?= 10000
+
+.PHONY: lake-soak
+lake-soak: ## land SOAK_VERSIONS versions of a Delta table with compaction, vacuum and kill -9, and have DuckDB close the books
+	TRIBUTARY_REQUIRE_READERS=1 TRIBUTARY_LAKE_SOAK=$(SOAK_VERSIONS) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./lake

@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 		landUntilKilled(dir)
 		return
 	}
+	if place := os.Getenv(soakVariable); place != "" {
+		soakUntilKilled(place)
+		return
+	}
 	if dir := os.Getenv(childStateVariable); dir != "" {
 		exitUnless(changeSome(dir, 1<<40))
 		return

@@ -228,10 +228,8 @@ func (p *plan) copyGroup(w *fileWriter, g *fileGroup) error {
 			return nil
 		}
 	}
-	for i := range g.files {
-		if err := p.copyFile(w, &g.files[i], take); err != nil {
-			return err
-		}
+	if err := p.eachBatch(w.ctx, w.store, g, take); err != nil {
+		return err
 	}
 	if len(all) == 0 {
 		return nil
@@ -251,13 +249,71 @@ func (p *plan) copyGroup(w *fileWriter, g *fileGroup) error {
 	return nil
 }
 
-func (p *plan) copyFile(w *fileWriter, a *delta.Add, take func(arrow.RecordBatch) error) error {
-	f, err := datafile.Open(w.ctx, w.store, p.layout, a)
+const (
+	// Small files are read ahead, so that the ones are decoded while the others are encoded.
+	readAhead     = 4
+	readAheadSize = 4 << 20 // of a file in the store, at the most
+)
+
+// eachBatch calls take with the rows of a group's files, in order.
+func (p *plan) eachBatch(ctx context.Context, store object.Store, g *fileGroup, take func(arrow.RecordBatch) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var readers errgroup.Group
+	readers.SetLimit(readAhead)
+	defer func() {
+		cancel()
+		_ = readers.Wait() // its functions return no errors
+	}()
+	ahead := make([]chan readFileResult, len(g.files))
+	next := 0 // file to be read ahead
+	for i := range g.files {
+		for next = max(next, i); next < len(g.files) && next < i+readAhead && g.files[next].Size <= readAheadSize; next++ {
+			a, out := &g.files[next], make(chan readFileResult, 1)
+			ahead[next] = out
+			readers.Go(func() error {
+				var r readFileResult
+				r.err = p.readFile(ctx, store, a, func(rec arrow.RecordBatch) error {
+					rec.Retain()
+					r.batches = append(r.batches, rec)
+					return nil
+				})
+				out <- r
+				return nil
+			})
+		}
+		if ahead[i] == nil {
+			if err := p.readFile(ctx, store, &g.files[i], take); err != nil {
+				return err
+			}
+			continue
+		}
+		r := <-ahead[i]
+		ahead[i] = nil
+		for _, rec := range r.batches {
+			if err := take(rec); err != nil {
+				return err
+			}
+		}
+		if r.err != nil {
+			return r.err
+		}
+	}
+	return nil
+}
+
+// readFileResult is a file that was read ahead.
+type readFileResult struct {
+	batches []arrow.RecordBatch
+	err     error
+}
+
+func (p *plan) readFile(ctx context.Context, store object.Store, a *delta.Add, take func(arrow.RecordBatch) error) error {
+	f, err := datafile.Open(ctx, store, p.layout, a)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	for rec, err := range f.Batches(w.ctx, rewriteBatch) {
+	for rec, err := range f.Batches(ctx, rewriteBatch) {
 		if err == nil {
 			err = take(rec)
 		}

@@ -16,6 +16,7 @@ const (
 	partCommits = "commits" // small commits
 	partOpen    = "open"    // a long log
 	partReplay  = "replay"  // the same log, entry by entry
+	partCompact = "compact" // a table of many small files
 )
 
 // child is one run in a process of its own. It prints its result.
@@ -42,6 +43,8 @@ func runChild(ctx context.Context, part, dir, input string, rows, commits int) (
 		return openLong(ctx, dir, commits)
 	case partReplay:
 		return replayLong(ctx, dir, commits)
+	case partCompact:
+		return compact(ctx, dir)
 	}
 	most := 0
 	if part == partCommits {

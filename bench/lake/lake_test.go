@@ -38,8 +38,17 @@ func TestPartsRun(t *testing.T) {
 			rep.add(part, peerName, measure.Result{measure.CPUPerRecord: r.Number(measure.CPUPerRecord), commitP50: 2 * r.Number(commitP50)})
 		}
 	}
+	small, linked := filepath.Join(dir, partCommits), filepath.Join(dir, partCompact)
+	if err := linkTable(small, linked); err != nil {
+		t.Fatal(err)
+	}
+	r, err := runChild(t.Context(), partCompact, linked, input, 0, 0)
+	if err != nil || r.Number(filesBefore) != 7 || r.Number(filesAfter) != 1 {
+		t.Errorf("compaction: %v, %v", r, err)
+	}
+	rep.add(partCompact, ownName, r)
 	text := rep.text()
-	for _, want := range []string{"| tributary / delta-rs | 1.000 | - | 0.500 |", "Opening a table"} {
+	for _, want := range []string{"| tributary / delta-rs | 1.000 | - | 0.500 |", "Opening a table", "Compacting a table"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report has no %q:\n%s", want, text)
 		}

@@ -21,6 +21,7 @@ type options struct {
 	small, commits int // of the commits part: rows of a commit, and commits beside delta-rs's
 	soak           int // commits of the soak; 0: none
 	long           int // commits of the long log; 0: none
+	compact        int // small files of the table that is compacted; 0: none
 	rounds         int
 	out            string
 }
@@ -51,6 +52,7 @@ func bench(ctx context.Context, args []string) error {
 	flags.IntVar(&o.commits, "commits", 500, "small commits of each side")
 	flags.IntVar(&o.soak, "soak", 10_000, "small commits of ours in one run, to see that cost and memory stay; 0: none")
 	flags.IntVar(&o.long, "long", 100_000, "commits of the table with a long log; 0: none")
+	flags.IntVar(&o.compact, "compact", 1000, "small files of the table that is compacted; 0: none")
 	flags.IntVar(&o.rounds, "rounds", 3, "runs of each side, in turn")
 	flags.StringVar(&o.out, "out", "bench-report", "directory for lake.md and lake.json")
 	if err := flags.Parse(args); err != nil {
@@ -103,6 +105,11 @@ func (s *session) all(ctx context.Context) error {
 	}
 	if s.opts.soak > 0 {
 		if err := s.own(ctx, partCommits, soakName, s.table("soak"), s.opts.small, s.opts.soak); err != nil {
+			return err
+		}
+	}
+	if s.opts.compact > 0 {
+		if err := s.compaction(ctx); err != nil {
 			return err
 		}
 	}

@@ -97,6 +97,14 @@ def main():
         table.transaction_version("bench")
         result["open_ms"] = (time.perf_counter() - began) * 1000
         assert table.version() == a.commits, table.version()
+    elif a.part == "compact":
+        began, used = time.perf_counter(), cpu()
+        metrics = DeltaTable(a.dir).optimize.compact(target_size=128 << 20)
+        took, used = time.perf_counter() - began, cpu() - used
+        table = DeltaTable(a.dir)
+        rows = pa.table(deltalake.QueryBuilder().register("t", table).execute("select count(*) as n from t").read_all()).to_pylist()[0]["n"]
+        result.update({"files_before": metrics["numFilesRemoved"], "files_after": len(table.file_uris()), "rec_per_s": rows / took,
+                       "cpu_us_per_rec": used * 1e6 / rows, "rss_peak_mb": rss("VmHWM:")})
     else:
         decode = decoder(a.schema)
         events = read_events(a.input, a.rows if a.part == "commits" else 1 << 60)

@@ -19,7 +19,8 @@ type action struct {
 	domain     *Domain
 	sidecar    *Sidecar
 	commitInfo json.RawMessage
-	v2         bool // checkpointMetadata: the checkpoint follows the V2 specification
+	v2         bool  // checkpointMetadata: the checkpoint follows the V2 specification
+	version    int64 // of it; set for writing only
 }
 
 // wireAction is the JSON shape of a line. Kinds that need more than a plain decode are kept raw.

@@ -63,6 +63,7 @@ func decodeAction(columns map[string]structColumn, row int) (*action, error) {
 		a.sidecar = &Sidecar{}
 		a.sidecar.Path, _ = c.text("path", row)
 		a.sidecar.SizeInBytes, _ = c.number("sizeInBytes", row)
+		a.sidecar.ModificationTime, _ = c.number("modificationTime", row)
 	}
 	if c, ok := columns["checkpointMetadata"]; ok && c.has(row) {
 		a.v2 = true

@@ -27,6 +27,9 @@ var (
 		"modificationTime", arrow.PrimitiveTypes.Int64, "dataChange", arrow.FixedWidthTypes.Boolean, "tags", textMapType,
 		"deletionVector", deletionVectorType, "baseRowId", arrow.PrimitiveTypes.Int64, "defaultRowCommitVersion", arrow.PrimitiveTypes.Int64,
 		"clusteringProvider", arrow.BinaryTypes.String}
+	sidecarType = structOf("path", arrow.BinaryTypes.String, "sizeInBytes", arrow.PrimitiveTypes.Int64,
+		"modificationTime", arrow.PrimitiveTypes.Int64, "tags", textMapType)
+	checkpointMetadataType = structOf("version", arrow.PrimitiveTypes.Int64, "tags", textMapType)
 )
 
 // structOf makes a struct of nullable members from names and types.
@@ -49,24 +52,52 @@ type checkpointColumns struct {
 	builder *array.RecordBuilder
 	stats   bool
 
-	txn, add, remove, metadata, protocol, domain *structBuilder
-	all                                          []*structBuilder
+	txn, add, remove, metadata, protocol, domain, sidecar, v2 *structBuilder // nil where the file has no such column
+	all                                                       []*structBuilder
 }
 
-func newCheckpointColumns(mem memory.Allocator, stats bool) *checkpointColumns {
+// checkpointForm is one of the kinds of files that checkpoints consist of.
+type checkpointForm int
+
+const (
+	classicForm checkpointForm = iota // all actions
+	sidecarForm                       // actions on files, beside a V2 checkpoint
+	v2Form                            // all others of a V2 checkpoint, and its sidecars
+)
+
+func newCheckpointColumns(mem memory.Allocator, stats bool, form checkpointForm) *checkpointColumns {
 	add := addFields
 	if stats {
 		add = append(add[:len(add):len(add)], "stats", arrow.BinaryTypes.String)
 	}
 	c := &checkpointColumns{stats: stats}
-	all := structOf("txn", txnType, "add", structOf(add...), "remove", removeType, "metaData", metadataType, "protocol", protocolType,
-		"domainMetadata", domainType)
-	c.schema = arrow.NewSchema(all.Fields(), nil)
-	c.builder = array.NewRecordBuilder(mem, c.schema)
-	for i := range c.schema.Fields() {
-		c.all = append(c.all, &structBuilder{b: c.builder.Field(i).(*array.StructBuilder)})
+	var columns []any
+	var places []**structBuilder
+	column := func(place **structBuilder, name string, t *arrow.StructType) {
+		columns, places = append(columns, name, t), append(places, place)
 	}
-	c.txn, c.add, c.remove, c.metadata, c.protocol, c.domain = c.all[0], c.all[1], c.all[2], c.all[3], c.all[4], c.all[5]
+	if form != sidecarForm {
+		column(&c.txn, "txn", txnType)
+	}
+	if form != v2Form {
+		column(&c.add, "add", structOf(add...))
+		column(&c.remove, "remove", removeType)
+	}
+	if form != sidecarForm {
+		column(&c.metadata, "metaData", metadataType)
+		column(&c.protocol, "protocol", protocolType)
+		column(&c.domain, "domainMetadata", domainType)
+	}
+	if form == v2Form {
+		column(&c.sidecar, "sidecar", sidecarType)
+		column(&c.v2, "checkpointMetadata", checkpointMetadataType)
+	}
+	c.schema = arrow.NewSchema(structOf(columns...).Fields(), nil)
+	c.builder = array.NewRecordBuilder(mem, c.schema)
+	for i, place := range places {
+		*place = &structBuilder{b: c.builder.Field(i).(*array.StructBuilder)}
+		c.all = append(c.all, *place)
+	}
 	return c
 }
 
@@ -94,6 +125,16 @@ func (c *checkpointColumns) append(a *action) {
 		used = c.appendMetadata(a.metadata)
 	case a.protocol != nil:
 		used = c.appendProtocol(a.protocol)
+	case a.sidecar != nil:
+		used = c.sidecar.start()
+		used.text(a.sidecar.Path)
+		used.number(a.sidecar.SizeInBytes)
+		used.number(a.sidecar.ModificationTime)
+		used.texts(nil, false)
+	case a.v2:
+		used = c.v2.start()
+		used.number(a.version)
+		used.texts(nil, false)
 	}
 	for _, s := range c.all {
 		if s != used {

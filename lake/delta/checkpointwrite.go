@@ -30,6 +30,9 @@ type checkpointSums struct {
 }
 
 func (s *checkpointSums) add(a *action) {
+	if a.sidecar != nil || a.v2 {
+		return // of the checkpoint itself, not of the table
+	}
 	s.actions++
 	switch {
 	case a.add != nil:
@@ -55,8 +58,8 @@ func hashText(s string) uint64 {
 	return h.Sum64()
 }
 
-// checkpoint writes a classic checkpoint of the newest version and points _last_checkpoint to it. It is built and read back in
-// memory, then published under its name by one atomic put, so that no reader ever sees half of one.
+// checkpoint writes a checkpoint of the newest version, of the kind that the table asks for, and points _last_checkpoint to it. It is built and
+// read back, then published under its name by one atomic put, so that no reader ever sees half of one.
 func (t *Table) checkpoint(ctx context.Context) (*Head, *checkpointSums, error) {
 	for try := 1; ; try++ {
 		head, sums, err := t.checkpointOnce(ctx)
@@ -70,6 +73,9 @@ func (t *Table) checkpointOnce(ctx context.Context) (*Head, *checkpointSums, err
 	s, err := t.Snapshot(ctx)
 	if err != nil {
 		return nil, nil, err
+	}
+	if s.Head.wantsV2() {
+		return t.checkpointV2(ctx, s)
 	}
 	data, sums, err := t.buildCheckpoint(ctx, s)
 	if err != nil {
@@ -105,7 +111,7 @@ func (t *Table) pointToCheckpoint(ctx context.Context, f lastCheckpointFile) err
 // buildCheckpoint writes a snapshot as Parquet and reads it back.
 func (t *Table) buildCheckpoint(ctx context.Context, s *Snapshot) ([]byte, *checkpointSums, error) {
 	var buf bytes.Buffer
-	w, err := newCheckpointWriter(&buf, s.Head)
+	w, err := newCheckpointWriter(&buf, s.Head, classicForm)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,36 +130,47 @@ func (t *Table) buildCheckpoint(ctx context.Context, s *Snapshot) ([]byte, *chec
 	return buf.Bytes(), sums, nil
 }
 
-// fillCheckpoint writes all actions of a snapshot. Tombstones stay as long as vacuums may need them.
+// fillCheckpoint writes all actions of a snapshot.
 func (t *Table) fillCheckpoint(ctx context.Context, s *Snapshot, w *checkpointWriter) (*checkpointSums, error) {
 	sums := &checkpointSums{}
 	write := func(a *action) error { sums.add(a); return w.write(a) }
-	h := s.Head
-	if err := errors.Join(write(&action{protocol: &h.Protocol}), write(&action{metadata: h.Metadata})); err != nil {
+	if err := s.Head.eachAction(write); err != nil {
 		return nil, err
 	}
+	return sums, t.eachFileAction(ctx, s, write)
+}
+
+// eachAction calls fn with all actions of a version but those on files.
+func (h *Head) eachAction(fn func(*action) error) error {
+	if err := errors.Join(fn(&action{protocol: &h.Protocol}), fn(&action{metadata: h.Metadata})); err != nil {
+		return err
+	}
 	for _, txn := range sortedValues(h.Txns) {
-		if err := write(&action{txn: &txn}); err != nil {
-			return nil, err
+		if err := fn(&action{txn: &txn}); err != nil {
+			return err
 		}
 	}
 	for _, d := range sortedValues(h.Domains) {
-		if err := write(&action{domain: &d}); err != nil {
-			return nil, err
+		if err := fn(&action{domain: &d}); err != nil {
+			return err
 		}
 	}
-	keepSince := t.opts.Now().Add(-h.Metadata.Interval(propFileRetention, defaultFileRetention)).UnixMilli()
-	err := s.replay(ctx, func(a *action) error {
+	return nil
+}
+
+// eachFileAction calls fn with the actions on files that a checkpoint holds. Tombstones stay as long as vacuums may need them.
+func (t *Table) eachFileAction(ctx context.Context, s *Snapshot, fn func(*action) error) error {
+	keepSince := t.opts.Now().Add(-s.Head.Metadata.Interval(propFileRetention, defaultFileRetention)).UnixMilli()
+	return s.replay(ctx, func(a *action) error {
 		if a.remove != nil && a.remove.DeletionTimestamp <= keepSince {
 			return nil
 		}
-		return write(a)
+		return fn(a)
 	})
-	return sums, err
 }
 
-func newCheckpointWriter(buf *bytes.Buffer, h *Head) (*checkpointWriter, error) {
-	w := &checkpointWriter{columns: newCheckpointColumns(memory.DefaultAllocator, h.Metadata.Flag(propStatsAsJSON, true))}
+func newCheckpointWriter(buf *bytes.Buffer, h *Head, form checkpointForm) (*checkpointWriter, error) {
+	w := &checkpointWriter{columns: newCheckpointColumns(memory.DefaultAllocator, h.Metadata.Flag(propStatsAsJSON, true), form)}
 	props := parquet.NewWriterProperties(
 		parquet.WithCompression(compress.Codecs.Snappy), parquet.WithMaxRowGroupLength(checkpointRowGroup), parquet.WithStats(false),
 		parquet.WithCreatedBy("Tributary"))

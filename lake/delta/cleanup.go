@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/tributary-io/tributary/lake/object"
 )
 
 // tempAge is how old a store's temporary file must be to count as left behind by a crash.
@@ -32,6 +34,11 @@ func (t *Table) cleanLog(ctx context.Context, head *Head) error {
 	}
 	if keep := l.cutOffCheckpoint(cutoff); keep != nil {
 		if err := t.deleteBefore(ctx, l, keep); err != nil {
+			return t.wrap(fmt.Errorf("log clean-up: %w", err))
+		}
+	}
+	if head.wantsV2() {
+		if err := t.sweepSidecars(ctx, false, func(object.Info) {}); err != nil {
 			return t.wrap(fmt.Errorf("log clean-up: %w", err))
 		}
 	}

@@ -18,7 +18,7 @@ const defaultInterval = "100"
 // creatable are the "delta." properties that a new table may be given: those that ask nothing of this package that it doesn't
 // do. Properties that switch on table features not listed here are refused.
 var creatable = []string{
-	propAppendOnly, propICT, propCheckpointInterval, propLogRetention, propLogCleanup, propTxnRetention, propFileRetention, propVectors,
+	propAppendOnly, propICT, propCheckpointInterval, propLogRetention, propLogCleanup, propTxnRetention, propFileRetention, propVectors, propCheckpointPolicy,
 	propStatsAsJSON, propIndexedCols, propStatsColumns, "delta.parquet.compression.codec", "delta.targetFileSize",
 	"delta.autoOptimize.autoCompact", "delta.autoOptimize.optimizeWrite", "delta.tuneFileSizesForRewrites", "delta.isolationLevel",
 }

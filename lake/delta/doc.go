@@ -18,7 +18,7 @@
 // Where to look: action*.go for the lines of the log; schema*.go, walk.go and evolve.go for the table's columns; protocol.go for
 // what a table may demand, props.go for its properties; logfiles.go for names in _delta_log; head.go, load.go and refresh.go for
 // opening, snapshot.go and checkpointread.go for the file list; create.go, commit.go and put.go for writing; maintain.go,
-// checksum.go, checkpointwrite.go, lastcheckpoint.go and cleanup.go for upkeep of the log, vacuum.go for that of the files;
+// checksum.go, checkpointwrite.go, checkpointv2.go, lastcheckpoint.go and cleanup.go for upkeep of the log, vacuum.go for that of the files;
 // rewrite.go for commits that remove files, mapping.go for column mapping; stats.go, statvalue.go, partition.go and path.go
 // for the values inside an add action. What is written, and what is refused, is told in docs/format/delta-log.md.
 //

@@ -136,7 +136,7 @@ func FuzzChecksum(f *testing.F) {
 // FuzzCheckpoint: no file makes the checkpoint reader panic or hang.
 func FuzzCheckpoint(f *testing.F) {
 	var buf bytes.Buffer
-	w, err := newCheckpointWriter(&buf, &Head{Metadata: &Metadata{}})
+	w, err := newCheckpointWriter(&buf, &Head{Metadata: &Metadata{}}, classicForm)
 	if err == nil {
 		err = w.write(&action{add: &Add{Path: "a", PartitionValues: map[string]*string{"p": nil, "q": ptr("x")}, Stats: "{}"}})
 	}

@@ -32,6 +32,7 @@ const (
 	featureTimestampNTZ = "timestampNtz"
 	featureICT          = "inCommitTimestamp"
 	featureVectors      = "deletionVectors"
+	featureV2           = "v2Checkpoint"
 )
 
 // Table properties (PROTOCOL.md and the reference implementation).
@@ -54,6 +55,9 @@ const (
 	prefixConstraint       = "delta.constraints."
 )
 
+// policyV2 is the value of delta.checkpointPolicy that asks for V2 checkpoints.
+const policyV2 = "v2"
+
 // readable are the reader features under which the log still means what this package takes it to mean. (Whether the data
 // files can be read is another matter, and not this package's.)
 var readable = []string{
@@ -65,7 +69,7 @@ var readable = []string{
 // identityColumns and allowColumnDefaults are harmless by themselves; what they allow is refused where it is used (see
 // constraints). changeDataFeed asks nothing of an append. Domain metadata is kept by leaving it alone.
 var writable = []string{
-	featureAppendOnly, featureInvariants, featureTimestampNTZ, featureICT, featureVectors, "domainMetadata", "v2Checkpoint",
+	featureAppendOnly, featureInvariants, featureTimestampNTZ, featureICT, featureVectors, "domainMetadata", featureV2,
 	"vacuumProtocolCheck", "changeDataFeed", "checkConstraints", "generatedColumns", "identityColumns", "allowColumnDefaults",
 }
 
@@ -177,6 +181,10 @@ func required(m *Metadata) Protocol {
 	if m.Flag(propVectors, false) {
 		reader = append(reader, featureVectors)
 		writer = append(writer, featureVectors)
+	}
+	if m.Configuration[propCheckpointPolicy] == policyV2 {
+		reader = append(reader, featureV2)
+		writer = append(writer, featureV2)
 	}
 	if len(writer) == 0 {
 		return Protocol{MinReaderVersion: 1, MinWriterVersion: 2}

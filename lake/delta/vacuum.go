@@ -2,7 +2,6 @@ package delta
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -111,7 +110,13 @@ func (v *vacuum) run(ctx context.Context) (VacuumResult, error) {
 	}
 	err := v.remove(ctx, v.choose())
 	if err == nil {
-		err = v.sidecars(ctx)
+		err = v.table.sweepSidecars(ctx, v.opts.DryRun, func(info object.Info) {
+			v.result.Sidecars++
+			v.result.Bytes += info.Size
+			if v.opts.Deleted != nil {
+				v.opts.Deleted(info.Name)
+			}
+		})
 	}
 	if err == nil && !v.opts.DryRun {
 		v.result.Temporary = v.table.sweepTemp()
@@ -309,67 +314,4 @@ func (v *vacuum) remove(ctx context.Context, names []string) error {
 		}
 	}
 	return nil
-}
-
-// sidecars deletes the sidecars of V2 checkpoints that no checkpoint in the log names and that are older than any checkpoint under way.
-func (v *vacuum) sidecars(ctx context.Context) error {
-	before := v.now.Add(-max(v.opts.InFlight, tempAge))
-	old := map[string]int64{}
-	for info, err := range v.table.store.List(ctx, sidecarDir, "") {
-		if err != nil {
-			return err
-		}
-		if info.Modified.Before(before) {
-			old[info.Name] = info.Size
-		}
-	}
-	if len(old) == 0 {
-		return nil
-	}
-	l, err := listLog(ctx, v.table.store, 0)
-	if err != nil {
-		return err
-	}
-	for i := range l.checkpoints {
-		named, err := namedSidecars(ctx, v.table.store, &l.checkpoints[i])
-		if err != nil {
-			return fmt.Errorf("sidecars are left alone, since a checkpoint can't be read: %w", err)
-		}
-		for _, name := range named {
-			delete(old, name)
-		}
-	}
-	for name, size := range old {
-		if !v.opts.DryRun {
-			if err := v.table.store.Delete(ctx, name); err != nil {
-				return err
-			}
-		}
-		if v.opts.Deleted != nil {
-			v.opts.Deleted(name)
-		}
-		v.result.Sidecars++
-		v.result.Bytes += size
-	}
-	return nil
-}
-
-// namedSidecars lists the sidecars that a checkpoint names, by their names in the store.
-func namedSidecars(ctx context.Context, store object.Store, c *checkpoint) (out []string, err error) {
-	for _, f := range c.files {
-		if f.kind == kindMultipart {
-			continue
-		}
-		err = errors.Join(err, readCheckpointFile(ctx, store, f, headActions, func(a *action) error {
-			if a.sidecar != nil {
-				name, err := a.sidecar.name()
-				if err != nil {
-					return err
-				}
-				out = append(out, name)
-			}
-			return nil
-		}))
-	}
-	return out, err
 }
