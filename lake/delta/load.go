@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-io/tributary/lake/object"
 )
 
-// loadAttempts bounds how often a load starts over because another process cleaned the log under it.
+// loadAttempts bounds how often a load starts over because another process cleaned the log under it, or committed while it was listed.
 const loadAttempts = 3
 
 // load finds the newest version from scratch: hint, one listing, the newest usable base, the commits after it.
@@ -20,7 +20,7 @@ func (t *Table) load(ctx context.Context) (*Head, error) {
 	var err error
 	for range loadAttempts {
 		var head *Head
-		if head, err = t.loadOnce(ctx); err == nil || !errors.Is(err, object.ErrNotFound) {
+		if head, err = t.loadOnce(ctx); err == nil || !errors.Is(err, object.ErrNotFound) && !errors.Is(err, errGap) {
 			return head, err
 		}
 	}

@@ -2,6 +2,7 @@ package delta
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -172,6 +173,15 @@ func (l *logListing) newest() int64 {
 	return v
 }
 
+// errGap says that a listing lacks a commit between others. A folder's listing is no snapshot: of two commits that are made while it is read, it may
+// show the second one only. So a gap counts only if another listing has it, too.
+var errGap = errors.New("a commit is missing between others")
+
+// lacks is the error of a listing without a version.
+func lacks(v, last int64) error {
+	return fmt.Errorf("the log lacks version %d, which is needed to rebuild version %d: %w", v, last, errGap)
+}
+
 // tail returns the commits first..last, or an error that names the first missing one.
 func (l *logListing) tail(first, last int64) ([]logFile, error) {
 	if first > last {
@@ -179,11 +189,11 @@ func (l *logListing) tail(first, last int64) ([]logFile, error) {
 	}
 	i, found := slices.BinarySearchFunc(l.commits, first, func(f logFile, v int64) int { return int(min(max(f.version-v, -1), 1)) })
 	if !found {
-		return nil, fmt.Errorf("the log lacks version %d, which is needed to rebuild version %d", first, last)
+		return nil, lacks(first, last)
 	}
 	for v := first; v <= last; v++ {
 		if j := i + int(v-first); j >= len(l.commits) || l.commits[j].version != v {
-			return nil, fmt.Errorf("the log lacks version %d, which is needed to rebuild version %d", v, last)
+			return nil, lacks(v, last)
 		}
 	}
 	return l.commits[i : i+int(last-first)+1], nil

@@ -35,7 +35,16 @@ func (t *Table) SnapshotAt(ctx context.Context, version int64) (*Snapshot, error
 }
 
 // snapshot builds a version, -1 for the newest. It tries the checkpoints before it from the newest on.
-func (t *Table) snapshot(ctx context.Context, version int64) (*Snapshot, error) {
+func (t *Table) snapshot(ctx context.Context, version int64) (s *Snapshot, err error) {
+	for range loadAttempts {
+		if s, err = t.snapshotOnce(ctx, version); err == nil || !errors.Is(err, errGap) {
+			return s, err
+		}
+	}
+	return nil, err
+}
+
+func (t *Table) snapshotOnce(ctx context.Context, version int64) (*Snapshot, error) {
 	from := max(t.readLastCheckpoint(ctx), 0)
 	if version >= 0 {
 		from = 0
