@@ -2,6 +2,7 @@ package lake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tributary-io/tributary/lake/columns"
+	"github.com/tributary-io/tributary/lake/datafile"
 	"github.com/tributary-io/tributary/lake/delta"
 	"github.com/tributary-io/tributary/lake/parquetfile"
 	"github.com/tributary-io/tributary/lake/sink"
@@ -45,7 +47,7 @@ func (b *batch) encode(ctx context.Context) error {
 			var leaves []parquetfile.Leaf
 			adds[i], leaves, err = b.w.writePart(ctx, md, parts[i].record(), opts, targetSize(md))
 			for n := range adds[i] {
-				adds[i][n].PartitionValues = parts[i].values
+				adds[i][n].PartitionValues = physicalValues(md, parts[i].values)
 			}
 			if len(parts) == 1 && len(adds[i]) == 1 {
 				b.distinct = distinctEstimates(md, leaves)
@@ -56,8 +58,45 @@ func (b *batch) encode(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	b.adds, b.encoded = slices.Concat(adds...), true
+	b.adds, b.md, b.encoded = slices.Concat(adds...), md, true
 	return nil
+}
+
+// physicalValues are partition values by the names that the log has for the columns.
+func physicalValues(md *delta.Metadata, values map[string]*string) map[string]*string {
+	if md.ColumnMapping() == delta.MappingNone {
+		return values
+	}
+	out := make(map[string]*string, len(values))
+	for name, v := range values {
+		f, _ := md.Schema.Field(name)
+		out[md.PhysicalName(f)] = v
+	}
+	return out
+}
+
+// asTable brings rows into the form of the table's files, where that isn't what the sink makes: other names (column mapping), wider types.
+func asTable(md *delta.Metadata, rec arrow.RecordBatch) (arrow.RecordBatch, error) {
+	if md.ColumnMapping() == delta.MappingNone && !md.HasWidened() {
+		return rec, nil
+	}
+	l, err := datafile.NewLayout(md)
+	if err != nil {
+		return nil, err
+	}
+	return l.FromNames(rec)
+}
+
+// errColumnsMoved says that the table's columns have changed since the batch's files were written.
+var errColumnsMoved = errors.New("the table's columns have changed since the files were written")
+
+// fits is writer.fits for the batch's files: under column mapping they hold names and ids that other metadata may give to other columns.
+func (b *batch) fits(current *delta.Metadata) (*delta.Metadata, error) {
+	mapped := current.ColumnMapping() != delta.MappingNone || b.md != nil && b.md.ColumnMapping() != delta.MappingNone
+	if b.md != nil && current != b.md && mapped && !current.Schema.Equal(b.md.Schema) {
+		return nil, errColumnsMoved
+	}
+	return b.w.fits(current)
 }
 
 // distinctEstimates tells about how many different values the columns with statistics have.
@@ -95,6 +134,9 @@ func (w *writer) writeFile(ctx context.Context, md *delta.Metadata, rec arrow.Re
 
 // writePart writes the rows of one partition, as one file unless that would pass the target size. It returns what was measured of the last one.
 func (w *writer) writePart(ctx context.Context, md *delta.Metadata, rec arrow.RecordBatch, opts parquetfile.Options, target int64) (adds []delta.Add, leaves []parquetfile.Leaf, err error) {
+	if rec, err = asTable(md, rec); err != nil {
+		return nil, nil, err
+	}
 	groups := rowGroups(rec, opts)
 	for len(groups) > 0 {
 		f := fileWriter{ctx: ctx, store: w.table.Store(), md: md, opts: opts, now: w.env.Now}

@@ -118,6 +118,17 @@ func (w *writer) evolve(current *delta.Metadata) (*delta.StructType, error) {
 			Reason: fmt.Sprintf("its partition columns are %v, but the sink declares %v", current.PartitionColumns, want),
 			Advice: "declare the table's partition columns, or land the stream in a new table"}
 	}
+	if current.ColumnMapping() == delta.MappingNone {
+		return delta.Evolve(current.Schema, w.schema)
+	}
+	if missing := missingColumn("", current.Schema, w.schema); missing != "" || w.sink.layout.state != nil {
+		refused := &sink.RefusedError{Table: w.sink.place, Reason: "it has column mapping, and lacks column " + missing,
+			Advice: "add the column with the engine that made the table, or leave it out of the sink"}
+		if missing == "" {
+			refused.Reason, refused.Advice = "it has column mapping, and the sink keeps current state", "keep current state in a table without column mapping"
+		}
+		return nil, refused
+	}
 	return delta.Evolve(current.Schema, w.schema)
 }
 

@@ -172,16 +172,30 @@ func (w *writer) Commit(ctx context.Context, sb sink.Batch, moves []sink.Move) (
 		}
 		return w.landed(start, rows, done.adds, landed, moves), nil
 	}
-	if err := b.encode(ctx); err != nil {
-		return sink.Commit{}, w.refused(err)
+	landed, err := b.land(ctx, moves, due)
+	for tries := 1; errors.Is(err, errColumnsMoved) && tries < maxEncodings; tries++ {
+		w.log.Info("the table's columns have changed: the batch's files are written anew")
+		b.encoded = false
+		landed, err = b.land(ctx, moves, due)
 	}
-	landed, err := w.table.Commit(ctx, delta.Commit{Add: b.adds, Moves: due, Metadata: w.fits,
-		OperationParameters: map[string]string{"outputMode": "Append", "queryId": w.env.ApplicationID + "/" + w.env.Name, "epochId": strconv.FormatInt(w.commits, 10)},
-		OperationMetrics:    b.metrics(moves), Info: w.info(b, moves)})
 	if err != nil {
 		return sink.Commit{}, w.fenced(err, moves)
 	}
 	return w.landed(start, rows, b.adds, landed, moves), nil
+}
+
+// maxEncodings bounds how often a batch's files are written because the table's columns change meanwhile.
+const maxEncodings = 5
+
+// land writes the batch's files and commits them.
+func (b *batch) land(ctx context.Context, moves []sink.Move, due []delta.Move) (delta.Landed, error) {
+	if err := b.encode(ctx); err != nil {
+		return delta.Landed{}, err
+	}
+	w := b.w
+	return w.table.Commit(ctx, delta.Commit{Add: b.adds, Moves: due, Metadata: b.fits,
+		OperationParameters: map[string]string{"outputMode": "Append", "queryId": w.env.ApplicationID + "/" + w.env.Name, "epochId": strconv.FormatInt(w.commits, 10)},
+		OperationMetrics:    b.metrics(moves), Info: w.info(b, moves)})
 }
 
 // landed notes a commit that has landed, and tells of it.

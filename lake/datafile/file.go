@@ -177,6 +177,13 @@ func (f *File) next(rows pqarrow.RecordReader) (_ arrow.RecordBatch, err error) 
 // Conform brings rows that were made for the table, by physical names, into the layout's columns, as those of a file.
 func (l *Layout) Conform(rec arrow.RecordBatch) (arrow.RecordBatch, error) { return l.conform(rec) }
 
+// FromNames brings rows that were made for the table, by the names of its schema, into the layout's columns, as they are to be written.
+func (l *Layout) FromNames(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
+	by := *l
+	by.byID, by.byName = false, true
+	return by.conform(rec)
+}
+
 // conform brings a batch as a file has it into the layout's columns.
 func (l *Layout) conform(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
 	have := rec.Schema().Fields()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,9 @@ import (
 // find returns the place of a column among a file's fields: by id where the table says so, else by its physical name, and by that without
 // case, as the reference reader does. -1 if the file lacks it.
 func (l *Layout) find(have []arrow.Field, c *column) int {
+	if l.byName {
+		return slices.IndexFunc(have, func(f arrow.Field) bool { return f.Name == c.name })
+	}
 	if l.byID {
 		for i := range have {
 			if id, ok := fieldID(have[i]); ok && id == c.id {

@@ -20,6 +20,7 @@ type Layout struct {
 	schema  *arrow.Schema
 	byID    bool
 	mapped  bool
+	byName  bool // columns are found by their names in the table's schema: rows that aren't from a file
 }
 
 // column is a column or a member of a struct.

@@ -100,6 +100,9 @@ func (t *Table) Commit(ctx context.Context, c Commit) (Landed, error) {
 		if err := t.backOff(ctx, a.lost); err != nil {
 			return Landed{}, t.wrap(fmt.Errorf("commit given up after %d lost races, nothing landed: %w", a.lost, err))
 		}
+		if err := a.catchUp(ctx); err != nil {
+			return Landed{}, err
+		}
 	}
 }
 
@@ -256,7 +259,7 @@ func checkMetadata(head *Head, m *Metadata) error {
 		return &UnsupportedError{head.table, "write", lacking,
 			"which the table's protocol doesn't have, and it is never upgraded silently: upgrade it with an engine of yours, or land the stream in a new table"}
 	}
-	return checkNames("", m.Schema)
+	return checkNames("", m.Schema, m.ColumnMapping() != MappingNone)
 }
 
 // entry builds the log entry for the version after head.

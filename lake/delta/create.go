@@ -103,7 +103,7 @@ func (s *Spec) check() error {
 	if s.Schema == nil || len(s.Schema.Fields) == 0 {
 		return errors.New("a table needs at least one column")
 	}
-	errs := []error{checkNames("", s.Schema)}
+	errs := []error{checkNames("", s.Schema, false)}
 	walkFields("", s.Schema, func(path string, f Field) {
 		for _, key := range f.Metadata.Keys() {
 			if strings.HasPrefix(key, "delta.") || key == "CURRENT_DEFAULT" {

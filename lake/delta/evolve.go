@@ -21,6 +21,8 @@ func (e *SchemaChangeError) Error() string {
 // values. What only old has stays: columns, which the writer then leaves null, and foreign keys of field metadata, byte for
 // byte. A key that wanted dropped stays too, since it can't be told from a foreign one.
 //
+// A column that the table has widened since (PROTOCOL.md, "Type Widening") keeps its type: wanted may still have a narrower one.
+//
 // Anything else is a *SchemaChangeError: another type, a column that is NOT NULL in old but not in wanted (or lacking there),
 // a new column that would have to be NOT NULL, names that differ only in case. A column that is nullable in old stays so.
 //
@@ -70,6 +72,9 @@ func evolveField(path string, old, wanted Field) (Field, error) {
 		return old, &SchemaChangeError{path, fmt.Sprintf("the table says %s NOT NULL, the stream says nullable %s", old.Type, wanted.Type)}
 	}
 	t, err := evolveType(path, old.Type, wanted.Type)
+	if _, widened := old.Metadata.Get(keyTypeChanges); widened && widens(wanted.Type, old.Type) {
+		t, err = old.Type, nil // the table has gone ahead: rows of the narrower type still fit
+	}
 	if err != nil {
 		return old, err
 	}

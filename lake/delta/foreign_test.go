@@ -31,9 +31,7 @@ type foreignTable struct {
 // refusedForWriting are the tables of the collection that this package must not append to, with what its refusal names, by a
 // part of their path. All others it may.
 var refusedForWriting = map[string]string{
-	"column-mapping": "column mapping", "columnmapping": "column mapping", "_ntz-name-mode": "columnMapping",
-	"partition_cm/id": "columnMapping", "variant": "variant", "generated_columns": "generated column", "type-widening": "typeWidening",
-	"materialize": "materializePartitionColumns", "delta-spark/table-with-dv-small": "columnMapping",
+	"variant": "variant", "generated_columns": "generated column", "materialize": "materializePartitionColumns",
 }
 
 // checkForeignWrite compares what CheckWrite says with refusedForWriting.

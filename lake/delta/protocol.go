@@ -33,6 +33,7 @@ const (
 	featureICT          = "inCommitTimestamp"
 	featureVectors      = "deletionVectors"
 	featureV2           = "v2Checkpoint"
+	featureMapping      = "columnMapping"
 )
 
 // Table properties (PROTOCOL.md and the reference implementation).
@@ -71,6 +72,7 @@ var readable = []string{
 var writable = []string{
 	featureAppendOnly, featureInvariants, featureTimestampNTZ, featureICT, featureVectors, "domainMetadata", featureV2,
 	"vacuumProtocolCheck", "changeDataFeed", "checkConstraints", "generatedColumns", "identityColumns", "allowColumnDefaults",
+	featureMapping, "typeWidening", "typeWidening-preview",
 }
 
 // checkRead returns the demands on readers that this package can't meet.
@@ -106,8 +108,9 @@ func (h *Head) constraints() (out []string) {
 			out = append(out, fmt.Sprintf("CHECK constraint %s (%s)", key[len(prefixConstraint):], h.Metadata.Configuration[key]))
 		}
 	}
-	if mode := h.Metadata.Configuration[propColumnMapping]; mode != "" && mode != "none" {
-		out = append(out, "column mapping mode "+mode)
+	if mode := h.Metadata.Configuration[propColumnMapping]; mode != "" && mode != MappingNone &&
+		(h.Metadata.ColumnMapping() == MappingNone || !h.Protocol.enforces(featureMapping, 5)) {
+		out = append(out, "column mapping mode "+mode+", which is unknown or not in its protocol")
 	}
 	walkFields("", h.Metadata.Schema, func(path string, f Field) {
 		for _, key := range f.Metadata.Keys() {

@@ -63,7 +63,9 @@ func TestWriteRefusals(t *testing.T) {
 		{features("", `"generatedColumns"`), "long", `"delta.generationExpression":"b + 1"`, nil, "generated column a"},
 		{legacy(6), "long", `"delta.identity.start":1`, nil, "identity column a"},
 		{features("", `"allowColumnDefaults"`), "long", `"CURRENT_DEFAULT":"5"`, nil, "default of column a (5)"},
-		{`{"minReaderVersion":2,"minWriterVersion":5}`, "long", "", map[string]string{"delta.columnMapping.mode": "name"}, "column mapping mode name"},
+		{`{"minReaderVersion":2,"minWriterVersion":5}`, "long", "", map[string]string{"delta.columnMapping.mode": "name"}, ""},
+		{`{"minReaderVersion":1,"minWriterVersion":2}`, "long", "", map[string]string{"delta.columnMapping.mode": "name"}, "column mapping mode name"},
+		{`{"minReaderVersion":2,"minWriterVersion":5}`, "long", "", map[string]string{"delta.columnMapping.mode": "other"}, "column mapping mode other"},
 		{`{"minReaderVersion":2,"minWriterVersion":5}`, "long", "", map[string]string{"delta.columnMapping.mode": "none"}, ""},
 		{features(`"variantType"`, `"variantType"`), "variant", "", nil, "type variant of column a"},
 	} {

@@ -113,6 +113,23 @@ func (a *attempt) readWinners(ctx context.Context, entry []byte) error {
 	return err
 }
 
+// catchUp reads what others have committed during a wait: whoever waits and then tries at the version after the one that it knew would lose again
+// and again to writers that don't.
+func (a *attempt) catchUp(ctx context.Context) error {
+	if a.lost <= 1 {
+		return nil // there was no wait
+	}
+	t := a.table
+	entry, err := t.store.Get(ctx, commitName(t.head.Version+1))
+	if errors.Is(err, object.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return t.wrap(err)
+	}
+	return a.readWinners(ctx, entry)
+}
+
 // backOff waits before the next try: not at all after the first lost race, then a random time that grows.
 func (t *Table) backOff(ctx context.Context, lost int) error {
 	if lost <= 1 {

@@ -46,31 +46,31 @@ func hasType(t Type, want Primitive) (found bool) {
 	return found
 }
 
-// checkNames refuses column names that readers can't tell apart or that Parquet writers refuse without column mapping.
-func checkNames(path string, t Type) error {
+// checkNames refuses column names that readers can't tell apart, or that Parquet writers refuse in tables that aren't mapped.
+func checkNames(path string, t Type, mapped bool) error {
 	switch t := t.(type) {
 	case *StructType:
 		seen := make(map[string]string, len(t.Fields))
 		for _, f := range t.Fields {
 			p := join(path, f.Name)
-			if f.Name == "" || strings.ContainsAny(f.Name, " ,;{}()\n\t=") {
+			if f.Name == "" || !mapped && strings.ContainsAny(f.Name, " ,;{}()\n\t=") {
 				return fmt.Errorf("column %q: a name must not be empty or hold any of \" ,;{}()=\", tabs or newlines", p)
 			}
 			if other, ok := seen[strings.ToLower(f.Name)]; ok {
 				return fmt.Errorf("columns %s and %s differ only in case: readers don't tell them apart", join(path, other), p)
 			}
 			seen[strings.ToLower(f.Name)] = f.Name
-			if err := checkNames(p, f.Type); err != nil {
+			if err := checkNames(p, f.Type, mapped); err != nil {
 				return err
 			}
 		}
 	case *ArrayType:
-		return checkNames(join(path, "element"), t.Element)
+		return checkNames(join(path, "element"), t.Element, mapped)
 	case *MapType:
-		if err := checkNames(join(path, "key"), t.Key); err != nil {
+		if err := checkNames(join(path, "key"), t.Key, mapped); err != nil {
 			return err
 		}
-		return checkNames(join(path, "value"), t.Value)
+		return checkNames(join(path, "value"), t.Value, mapped)
 	}
 	return nil
 }
