@@ -426,7 +426,6 @@ func (t *routes) find(p fetch.Partition) *runner {
 
 // deliver hands what was fetched to the runners.
 func (e *Engine) deliver(batches []fetch.Batch) {
-	var pause []fetch.Partition
 	for i := range batches {
 		b := &batches[i]
 		r := e.routes.find(b.Partition)
@@ -437,12 +436,7 @@ func (e *Engine) deliver(batches []fetch.Batch) {
 			e.fetchFailed(r, b)
 			continue
 		}
-		if r.deliver(b) {
-			pause = append(pause, b.Partition)
-		}
+		r.deliver(b, e.inputs)
 		e.queue.wake(r)
-	}
-	if len(pause) > 0 {
-		e.inputs.Pause(pause...)
 	}
 }

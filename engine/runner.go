@@ -99,8 +99,15 @@ func (e *Engine) newRunner(spec *taskSpec, pauseCap int) *runner {
 	return r
 }
 
-// deliver puts a batch into the inbox. It reports whether the input has enough now and should be paused.
-func (r *runner) deliver(b *fetch.Batch) (pause bool) {
+// pauser is fetch.Inputs, as far as a runner uses it. It is called with inMu locked: a worker that has processed what just came would else
+// resume an input before it is paused, and nothing more of it would ever come.
+type pauser interface {
+	Pause(parts ...fetch.Partition)
+	Resume(parts ...fetch.Partition)
+}
+
+// deliver puts a batch into the inbox, and pauses the input if it has enough now.
+func (r *runner) deliver(b *fetch.Batch, inputs pauser) {
 	tp := task.TopicPartition(b.Partition)
 	d := delivery{tp: tp, records: rawRecords(b.Records), next: b.Next}
 	for i := range d.records {
@@ -109,16 +116,15 @@ func (r *runner) deliver(b *fetch.Batch) (pause bool) {
 	r.inMu.Lock()
 	defer r.inMu.Unlock()
 	if r.closed {
-		return false
+		return
 	}
 	r.inbox = append(r.inbox, d)
 	r.inBytes[tp] += d.bytes
 	r.ends[tp] = max(r.ends[tp], b.Stable)
 	if r.inBytes[tp] > r.pauseCap && !r.paused[tp] {
 		r.paused[tp] = true
-		return true
+		inputs.Pause(b.Partition)
 	}
-	return false
 }
 
 const recordOverhead = 128 // about what the structs around a record take
@@ -165,8 +171,8 @@ func (r *runner) takeInbox() error {
 	return nil
 }
 
-// afterSlice notes how far the task has come, and lists the paused inputs of which enough is processed, which count as resumed.
-func (r *runner) afterSlice() (resume []fetch.Partition) {
+// afterSlice notes how far the task has come, and resumes the paused inputs of which enough is processed.
+func (r *runner) afterSlice(inputs pauser) {
 	r.inMu.Lock()
 	defer r.inMu.Unlock()
 	r.done = r.task.Positions(r.done[:0])
@@ -179,10 +185,9 @@ func (r *runner) afterSlice() (resume []fetch.Partition) {
 		r.inBytes[tp] += bytes
 		if r.paused[tp] && r.inBytes[tp] < r.pauseCap/2 {
 			delete(r.paused, tp)
-			resume = append(resume, fetch.Partition(tp))
+			inputs.Resume(fetch.Partition(tp))
 		}
 	}
-	return resume
 }
 
 // lag tells how many records of an input are still to be fetched.

@@ -198,9 +198,7 @@ func (e *Engine) runSlice(r *runner) (more bool, err error) {
 	if _, err := r.task.PunctuateWallClock(); err != nil {
 		return false, err
 	}
-	if parts := r.afterSlice(); len(parts) > 0 {
-		e.inputs.Resume(parts...)
-	}
+	r.afterSlice(e.inputs)
 	r.streamTime.Store(r.task.StreamTime())
 	e.paced(r, more)
 	if r.task.CommitRequested() {
