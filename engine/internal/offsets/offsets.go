@@ -74,35 +74,25 @@ func Pause(ctx context.Context) error {
 // Fetch returns the group's committed positions of the partitions, in their order; Offset is None where there is none. It waits
 // until no open transaction holds any of them back, or ctx ends.
 func Fetch(ctx context.Context, client *kgo.Client, group string, parts []Partition) ([]Position, error) {
-	return fetch(ctx, client, group, parts, true)
+	return fetch(ctx, client, group, parts, true, Retriable)
 }
 
 // FetchDecided is Fetch without the waiting: what an open transaction would change isn't in it. Bystanders use it; who goes on from an
 // offset must not.
 func FetchDecided(ctx context.Context, client *kgo.Client, group string, parts []Partition) ([]Position, error) {
-	return fetch(ctx, client, group, parts, false)
+	return fetch(ctx, client, group, parts, false, Retriable)
 }
 
 // Stable reports whether no open transaction holds offsets of the partitions back. It waits only for a coordinator.
 func Stable(ctx context.Context, client *kgo.Client, group string, parts []Partition) (bool, error) {
-	if len(parts) == 0 {
-		return true, nil
+	_, err := fetch(ctx, client, group, parts, true, func(err error) bool { return Retriable(err) && !errors.Is(err, kerr.UnstableOffsetCommit) })
+	if errors.Is(err, kerr.UnstableOffsetCommit) {
+		return false, nil
 	}
-	for {
-		_, err := fetchOnce(ctx, client, group, parts, true)
-		if err == nil || errors.Is(err, kerr.UnstableOffsetCommit) {
-			return err == nil, nil
-		}
-		if !Retriable(err) {
-			return false, fmt.Errorf("look at the committed offsets of group %s: %w", group, err)
-		}
-		if ended := Pause(ctx); ended != nil {
-			return false, fmt.Errorf("look at the committed offsets of group %s: %w", group, errors.Join(ended, err))
-		}
-	}
+	return err == nil, err
 }
 
-func fetch(ctx context.Context, client *kgo.Client, group string, parts []Partition, stable bool) ([]Position, error) {
+func fetch(ctx context.Context, client *kgo.Client, group string, parts []Partition, stable bool, again func(error) bool) ([]Position, error) {
 	if len(parts) == 0 {
 		return nil, nil // to ask for nothing would be to ask for everything, and takes rights on the group
 	}
@@ -111,7 +101,7 @@ func fetch(ctx context.Context, client *kgo.Client, group string, parts []Partit
 		if err == nil {
 			return found, nil
 		}
-		if !Retriable(err) {
+		if !again(err) {
 			return nil, fmt.Errorf("fetch committed offsets of group %s: %w", group, err)
 		}
 		if ended := Pause(ctx); ended != nil {
