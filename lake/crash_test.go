@@ -241,11 +241,8 @@ func isEntry(name string) bool {
 	return strings.HasPrefix(name, "_delta_log/") && strings.HasSuffix(name, ".json")
 }
 
-func landUnderFaults(t *testing.T, seed uint64) {
-	r := rand.New(rand.NewPCG(seed, 1))
-	store := object.NewMemory("t")
-	plan := faultPlan(seed)
-	procs := []*instance{{t: t, r: r, inner: store, plan: plan}, {t: t, r: r, inner: store, plan: plan}}
+// weather lets processes take steps under faults, while others change metadata and rewrite files, until all has landed.
+func weather(t *testing.T, r *rand.Rand, store object.Store, procs []*instance, rewrite func()) {
 	for n := 0; n%10 != 0 || !procs[0].done(store); n++ {
 		switch n {
 		case 400: // enough of faults: let it end
@@ -261,12 +258,20 @@ func landUnderFaults(t *testing.T, seed uint64) {
 			changeMetadata(t, store, r, n)
 		}
 		if r.IntN(25) == 0 && logEntries(t, store) > 0 {
-			rewriteFiles(t, store, r)
+			rewrite()
 		}
 	}
 	for _, p := range procs {
 		p.die()
 	}
+}
+
+func landUnderFaults(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	store := object.NewMemory("t")
+	plan := faultPlan(seed)
+	procs := []*instance{{t: t, r: r, inner: store, plan: plan}, {t: t, r: r, inner: store, plan: plan}}
+	weather(t, r, store, procs, func() { rewriteFiles(t, store, r) })
 	checkLanded(t, store)
 }
 

@@ -25,6 +25,11 @@ func landSome(dir string, until int64) error {
 	if err := s.Bind(reflect.TypeFor[string](), reflect.TypeFor[numbered]()); err != nil {
 		return err
 	}
+	return advance(s, until, func(b sink.Batch, o int64) error { return b.Append(nil, &numbered{O: o, S: "s"}, meta(o)) })
+}
+
+// advance commits offsets from the table's progress on, a random number at a time, until one.
+func advance(s sink.Sink, until int64, add func(b sink.Batch, o int64) error) error {
 	w, err := s.Open(ctx, testEnv())
 	if err != nil {
 		return err
@@ -36,7 +41,7 @@ func landSome(dir string, until int64) error {
 		to := min(next+1+rand.Int64N(20), until)
 		b := w.NewBatch()
 		for o := next; o < to; o++ {
-			if err := b.Append(nil, &numbered{O: o, S: "s"}, meta(o)); err != nil {
+			if err := add(b, o); err != nil {
 				return err
 			}
 		}

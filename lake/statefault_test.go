@@ -76,27 +76,7 @@ func changeUnderFaults(t *testing.T, seed uint64) {
 		input.opts = append(input.opts, PartitionBy("course"))
 	}
 	procs := []*instance{{t: t, r: r, inner: store, plan: plan, state: input}, {t: t, r: r, inner: store, plan: plan, state: input}}
-	for n := 0; n%10 != 0 || !procs[0].done(store); n++ {
-		switch n {
-		case 400: // enough of faults: let it end
-			for _, p := range procs {
-				p.die()
-				p.plan = nil
-			}
-		case 3000:
-			t.Fatal("no end")
-		}
-		procs[r.IntN(2)].step()
-		if r.IntN(25) == 0 && logEntries(t, store) > 0 {
-			changeMetadata(t, store, r, n)
-		}
-		if r.IntN(25) == 0 && logEntries(t, store) > 0 {
-			compact(t, store)
-		}
-	}
-	for _, p := range procs {
-		p.die()
-	}
+	weather(t, r, store, procs, func() { compact(t, store) })
 	wantState(t, store, input.want(inputPartitions, inputRows))
 }
 
@@ -108,29 +88,12 @@ func changeSome(dir string, until int64) error {
 	if err := s.Bind(reflect.TypeFor[string](), reflect.TypeFor[member]()); err != nil {
 		return err
 	}
-	w, err := s.Open(ctx, testEnv())
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	progress, err := w.Progress(ctx, []sink.Partition{part(0)})
-	for at := progress[part(0)]; err == nil && at < until; {
-		next := max(at, 0)
-		to := min(next+1+rand.Int64N(20), until)
-		b := w.NewBatch()
-		for o := next; o < to; o++ {
-			if o%4 == 3 {
-				continue
-			}
-			if err := b.Append(nil, input.change(0, o), meta(o)); err != nil {
-				return err
-			}
+	return advance(s, until, func(b sink.Batch, o int64) error {
+		if o%4 == 3 {
+			return nil
 		}
-		_, err = w.Commit(ctx, b, []sink.Move{move(0, at, to)})
-		b.Release()
-		at = to
-	}
-	return err
+		return b.Append(nil, input.change(0, o), meta(o))
+	})
 }
 
 // TestStateKill9 kills a process that changes a table again and again, at any moment, and with it its index in a folder of its own.
