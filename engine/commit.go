@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -127,7 +126,7 @@ func (e *Engine) seal() (*commitWork, error) {
 			return w, &TaskError{Task: taskOf(r.spec.id), Err: err}
 		}
 		w.positions[r] = r.moved()
-		w.metas[r] = maps.Clone(r.task.Progress())
+		w.metas[r] = r.task.Progress()
 		r.task.TakeDirty()
 		r.redo = false
 		w.offsets = append(w.offsets, e.commitPositions(r, w.positions[r])...)
@@ -193,12 +192,12 @@ func (e *Engine) outputFirst() error {
 }
 
 func (e *Engine) commitPositions(r *runner, moved []task.Position) []offsets.Position {
-	ps := make([]offsets.Position, len(moved))
+	ps, progress := make([]offsets.Position, len(moved)), r.task.Progress()
 	for i, p := range moved {
 		ps[i] = offsets.Position{
 			Partition: offsets.Partition{Topic: p.Topic, ID: e.catalog().id(p.Topic), Partition: p.Partition},
 			Offset:    p.Offset,
-			Metadata:  offsets.Metadata{PartitionTime: p.PartitionTime, Progress: r.task.Progress()}.Encode(),
+			Metadata:  offsets.Metadata{PartitionTime: p.PartitionTime, Progress: progress}.Encode(),
 		}
 	}
 	return ps
