@@ -43,3 +43,29 @@ func (r *rounds) done(closeTime int64) {
 	r.last = closeTime
 	r.rt.SetProgress(r.key, closeTime)
 }
+
+// closedRows is an iterator over the rows of closed windows or sessions.
+type closedRows interface {
+	Next() bool
+	Close() error
+}
+
+// sendClosed sends each row of it as a final result, at the row's time, and closes it. read makes the window and the row of where it is.
+func sendClosed[K, A any](out *updates[Windowed[K], A], it closedRows, headers []Header, read func() (Windowed[K], Row[A], error)) (err error) {
+	defer func() {
+		if closed := it.Close(); err == nil {
+			err = fatal(closed)
+		}
+	}()
+	for it.Next() {
+		key, row, err := read()
+		if err != nil {
+			return err
+		}
+		change := Change[A]{New: row.Value, NewNull: row.Null, OldNull: true, IsLatest: true}
+		if err := out.send(key, change, row.Timestamp, headers); err != nil {
+			return err
+		}
+	}
+	return nil
+}

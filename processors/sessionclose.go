@@ -30,26 +30,13 @@ func (c *sessionCloser[K, A]) close(closeTime, incoming int64, headers []Header)
 	return nil
 }
 
-func (c *sessionCloser[K, A]) sendAll(it state.SessionIterator, headers []Header) (err error) {
-	defer func() {
-		if closed := it.Close(); err == nil {
-			err = fatal(closed)
+func (c *sessionCloser[K, A]) sendAll(it state.SessionIterator, headers []Header) error {
+	return sendClosed(c.out, it, headers, func() (key Windowed[K], row Row[A], err error) {
+		key.Window = Window{Start: it.Start(), End: it.End()}
+		if key.Key, err = c.rows.decodeKeyShared(it.Key()); err != nil {
+			return key, row, err
 		}
-	}()
-	for it.Next() {
-		key, err := c.rows.decodeKeyShared(it.Key())
-		if err != nil {
-			return err
-		}
-		row, err := c.rows.decodeShared(it.Value(), NoTimestamp)
-		if err != nil {
-			return err
-		}
-		w := Window{Start: it.Start(), End: it.End()}
-		change := Change[A]{New: row.Value, NewNull: row.Null, OldNull: true, IsLatest: true}
-		if err := c.out.send(Windowed[K]{Key: key, Window: w}, change, w.End, headers); err != nil {
-			return err
-		}
-	}
-	return nil
+		row, err = c.rows.decodeShared(it.Value(), it.End())
+		return key, row, err
+	})
 }

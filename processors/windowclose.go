@@ -46,28 +46,15 @@ func (c *windowCloser[K, A]) close(closeTime, incoming int64, headers []Header) 
 	return nil
 }
 
-func (c *windowCloser[K, A]) sendAll(it state.WindowIterator, headers []Header) (err error) {
-	defer func() {
-		if closed := it.Close(); err == nil {
-			err = fatal(closed)
+func (c *windowCloser[K, A]) sendAll(it state.WindowIterator, headers []Header) error {
+	return sendClosed(c.out, it, headers, func() (key Windowed[K], row Row[A], err error) {
+		key.Window = Window{Start: it.Start(), End: c.windows.end(it.Start())}
+		if key.Key, err = c.rows.decodeKeyShared(it.Key()); err != nil {
+			return key, row, err
 		}
-	}()
-	for it.Next() {
-		key, err := c.rows.decodeKeyShared(it.Key())
-		if err != nil {
-			return err
-		}
-		row, err := c.rows.decodeShared(it.Value(), it.Timestamp())
-		if err != nil {
-			return err
-		}
-		w := Window{Start: it.Start(), End: c.windows.end(it.Start())}
-		change := Change[A]{New: row.Value, NewNull: row.Null, OldNull: true, IsLatest: true}
-		if err := c.out.send(Windowed[K]{Key: key, Window: w}, change, row.Timestamp, headers); err != nil {
-			return err
-		}
-	}
-	return nil
+		row, err = c.rows.decodeShared(it.Value(), it.Timestamp())
+		return key, row, err
+	})
 }
 
 // timeWindowRange is the closeRange of time windows: they are closed at their end, which is exclusive.

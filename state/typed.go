@@ -121,6 +121,40 @@ func (c *coder[K, V]) decodeKeyShared(data []byte) (K, error) {
 	return k, nil
 }
 
+// decodeRow decodes a key and a value whose bytes are valid only until the iterator moves on.
+func (c *coder[K, V]) decodeRow(key, value []byte) (k K, v V, err error) {
+	if k, err = c.decodeKeyShared(key); err != nil {
+		return k, v, err
+	}
+	v, err = c.decodeShared(value)
+	return k, v, err
+}
+
+// walk yields what row makes of each place of it and closes it. err is that of opening it. It ends after an error, which it yields.
+func walk[E any](it rowIterator, err error, yield func(E, error) bool, row func() (E, error)) {
+	var none E
+	if err != nil {
+		yield(none, err)
+		return
+	}
+	defer it.Close()
+	for it.Next() {
+		e, err := row()
+		if !yield(e, err) || err != nil {
+			return
+		}
+	}
+	if err := it.Close(); err != nil {
+		yield(none, err)
+	}
+}
+
+// rowIterator is what the iterators of all kinds of stores share.
+type rowIterator interface {
+	Next() bool
+	Close() error
+}
+
 // notNil turns an empty encoding into one that is not mistaken for null.
 func notNil(b []byte) []byte {
 	if b == nil {

@@ -235,21 +235,9 @@ func prefixKeyValue[K, V any](c *coder[K, V], b KeyValueBytes, prefix []byte) it
 }
 
 func walkKeyValue[K, V any](c *coder[K, V], it KeyValueIterator, err error, yield func(Entry[K, V], error) bool) {
-	if err != nil {
-		yield(Entry[K, V]{}, err)
-		return
-	}
-	defer it.Close()
-	for it.Next() {
-		e := Entry[K, V]{Timestamp: it.Timestamp()}
-		if e.Key, err = c.decodeKeyShared(it.Key()); err == nil {
-			e.Value, err = c.decodeShared(it.Value())
-		}
-		if !yield(e, err) || err != nil {
-			return
-		}
-	}
-	if err := it.Close(); err != nil {
-		yield(Entry[K, V]{}, err)
-	}
+	walk(it, err, yield, func() (e Entry[K, V], err error) {
+		e = Entry[K, V]{Timestamp: it.Timestamp()}
+		e.Key, e.Value, err = c.decodeRow(it.Key(), it.Value())
+		return e, err
+	})
 }

@@ -135,21 +135,9 @@ func (s *SessionStore[K, V]) FindEnded(from, to int64) iter.Seq2[SessionEntry[K,
 }
 
 func (s *SessionStore[K, V]) walk(it SessionIterator, err error, yield func(SessionEntry[K, V], error) bool) {
-	if err != nil {
-		yield(SessionEntry[K, V]{}, err)
-		return
-	}
-	defer it.Close()
-	for it.Next() {
-		e := SessionEntry[K, V]{Start: it.Start(), End: it.End()}
-		if e.Key, err = s.c.decodeKeyShared(it.Key()); err == nil {
-			e.Value, err = s.c.decodeShared(it.Value())
-		}
-		if !yield(e, err) || err != nil {
-			return
-		}
-	}
-	if err := it.Close(); err != nil {
-		yield(SessionEntry[K, V]{}, err)
-	}
+	walk(it, err, yield, func() (e SessionEntry[K, V], err error) {
+		e = SessionEntry[K, V]{Start: it.Start(), End: it.End()}
+		e.Key, e.Value, err = s.c.decodeRow(it.Key(), it.Value())
+		return e, err
+	})
 }

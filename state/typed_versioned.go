@@ -96,22 +96,12 @@ func (s *VersionedStore[K, V]) History(key K, from, to int64, dir Direction) ite
 			return
 		}
 		it, err := s.bytes.History(k, from, to, dir)
-		if err != nil {
-			yield(Version[V]{}, err)
-			return
-		}
-		defer it.Close()
-		for it.Next() {
+		walk(it, err, yield, func() (v Version[V], err error) {
 			b := it.Version()
-			v := Version[V]{ValidFrom: b.ValidFrom, ValidTo: b.ValidTo}
+			v = Version[V]{ValidFrom: b.ValidFrom, ValidTo: b.ValidTo}
 			v.Value, err = s.c.decodeShared(b.Value)
-			if !yield(v, err) || err != nil {
-				return
-			}
-		}
-		if err := it.Close(); err != nil {
-			yield(Version[V]{}, err)
-		}
+			return v, err
+		})
 	}
 }
 

@@ -166,21 +166,9 @@ func (s *windowReads[K, V]) fetch(key K, from, to int64, dir Direction) iter.Seq
 }
 
 func (s *windowReads[K, V]) walk(it WindowIterator, err error, yield func(WindowEntry[K, V], error) bool) {
-	if err != nil {
-		yield(WindowEntry[K, V]{}, err)
-		return
-	}
-	defer it.Close()
-	for it.Next() {
-		e := WindowEntry[K, V]{Start: it.Start(), Timestamp: it.Timestamp()}
-		if e.Key, err = s.c.decodeKeyShared(it.Key()); err == nil {
-			e.Value, err = s.c.decodeShared(it.Value())
-		}
-		if !yield(e, err) || err != nil {
-			return
-		}
-	}
-	if err := it.Close(); err != nil {
-		yield(WindowEntry[K, V]{}, err)
-	}
+	walk(it, err, yield, func() (e WindowEntry[K, V], err error) {
+		e = WindowEntry[K, V]{Start: it.Start(), Timestamp: it.Timestamp()}
+		e.Key, e.Value, err = s.c.decodeRow(it.Key(), it.Value())
+		return e, err
+	})
 }

@@ -91,7 +91,7 @@ func (t *topic) choose(key []byte) int32 {
 		t.next++
 		return p
 	}
-	return int32(murmur2(key)&0x7fffffff) % n
+	return processors.PartitionOf(key, n)
 }
 
 // produce appends a record that the topology wrote, and returns its offset.

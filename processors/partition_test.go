@@ -1,4 +1,4 @@
-package topologytest
+package processors
 
 import "testing"
 
