@@ -105,7 +105,7 @@ func (c *Cluster) format(extra map[string]string) error {
 		out, err := exec.Command("java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", c.lib+"/*",
 			"kafka.tools.StorageTool", "format", "-t", kafkaID(cluster), "-c", n.config()).CombinedOutput()
 		if err != nil {
-			return fmt.Errorf("format storage of node %d: %w: %s", n.id, err, lastLines(string(out), 5))
+			return fmt.Errorf("format storage of node %d: %w: %s", n.id, err, child.LastLines(string(out), 5))
 		}
 	}
 	return nil
@@ -182,9 +182,9 @@ func (c *Cluster) waitReady(i int) error {
 		}
 		select {
 		case <-ended:
-			return fmt.Errorf("node %d ended while starting: %s", i, lastLines(string(log), 5))
+			return fmt.Errorf("node %d ended while starting: %s", i, child.LastLines(string(log), 5))
 		case <-limit:
-			return fmt.Errorf("node %d not ready within %v: %s", i, startLimit, lastLines(string(log), 5))
+			return fmt.Errorf("node %d not ready within %v: %s", i, startLimit, child.LastLines(string(log), 5))
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
@@ -272,9 +272,4 @@ func (c *Cluster) stop() error {
 func kafkaID(id uuid.UUID) string {
 	id[0] &= 0x7f // the first character is then a letter
 	return strings.TrimRight(urlBase64(id[:]), "=")
-}
-
-func lastLines(s string, n int) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

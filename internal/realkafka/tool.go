@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+
+	"github.com/tributary-io/tributary/internal/child"
 )
 
 // Tool runs one of Kafka's own command-line tools, by the name of its class, against the cluster, and returns what it prints.
@@ -14,7 +16,7 @@ func (c *Cluster) Tool(ctx context.Context, class string, args ...string) (strin
 		"--bootstrap-server", strings.Join(c.Addrs(), ",")}, args...)
 	out, err := exec.CommandContext(ctx, "java", all...).CombinedOutput()
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w: %s", class, strings.Join(args, " "), err, lastLines(string(out), 5))
+		return "", fmt.Errorf("%s %s: %w: %s", class, strings.Join(args, " "), err, child.LastLines(string(out), 5))
 	}
 	return string(out), nil
 }

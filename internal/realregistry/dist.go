@@ -9,10 +9,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/tributary-io/tributary/internal/filelock"
+	"github.com/tributary-io/tributary/internal/mavenjars"
 )
 
 // Version is the Apicurio Registry release that is started.
@@ -24,61 +23,14 @@ const minJava = 21
 // errUnavailable is wrapped where the machine lacks what a registry needs.
 var errUnavailable = errors.New("a real schema registry can't be started here")
 
-// fetchLimit bounds the first download (159 MB).
-const fetchLimit = 5 * time.Minute
-
-// distribution returns the directory with the registry's program, fetching it at the first time into the user's cache
-// directory. Several test binaries may call it at once: one fetches, the others wait.
+// distribution returns the directory with the registry's program, fetching its 159 MB at the first time. The plain jar's dependencies
+// don't resolve; the distribution holds them all.
 func distribution() (string, error) {
-	for _, tool := range []string{"mvn", "tar"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			return "", fmt.Errorf("%w: no %s in PATH", errUnavailable, tool)
-		}
+	dir, err := mavenjars.Unpacked("registry-"+Version, "io.apicurio:apicurio-registry-app:"+Version+":tar.gz:all")
+	if errors.Is(err, mavenjars.ErrUnavailable) {
+		err = fmt.Errorf("%w: %w", errUnavailable, err)
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", errUnavailable, err)
-	}
-	root := filepath.Join(cache, "tributary")
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return "", fmt.Errorf("%w: %w", errUnavailable, err)
-	}
-	lock, err := filelock.Wait(filepath.Join(root, "registry.lock"))
-	if err != nil {
-		return "", err
-	}
-	defer lock.Release()
-	dir := filepath.Join(root, "registry-"+Version)
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	return dir, fetch(root, dir)
-}
-
-// fetch unpacks into a temporary directory and renames it, so that a directory of the final name is whole.
-func fetch(root, dir string) error {
-	tmp, err := os.MkdirTemp(root, "fetch-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(tmp)
-	ctx, cancel := context.WithTimeout(context.Background(), fetchLimit)
-	defer cancel()
-	// The plain jar's dependencies don't resolve; the distribution holds them all.
-	out, err := exec.CommandContext(ctx, "mvn", "-q", "-B", "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy",
-		"-Dartifact=io.apicurio:apicurio-registry-app:"+Version+":tar.gz:all", "-DoutputDirectory="+tmp).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%w: Maven could not fetch it: %w: %s", errUnavailable, err, lastLines(string(out), 5))
-	}
-	unpacked := filepath.Join(tmp, "dist")
-	if err := os.Mkdir(unpacked, 0o755); err != nil {
-		return err
-	}
-	archive := filepath.Join(tmp, "apicurio-registry-app-"+Version+"-all.tar.gz")
-	if out, err := exec.CommandContext(ctx, "tar", "-xzf", archive, "-C", unpacked).CombinedOutput(); err != nil {
-		return fmt.Errorf("unpack the registry: %w: %s", err, lastLines(string(out), 5))
-	}
-	return os.Rename(unpacked, dir)
+	return dir, err
 }
 
 // java finds a Java that is new enough: in JAVA_HOME, in PATH, or among the JVMs installed beside the one in PATH.
@@ -115,9 +67,4 @@ func javaVersion(program string) int {
 	}
 	major, _ := strconv.Atoi(string(m[1])) // only digits match
 	return major
-}
-
-func lastLines(s string, n int) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

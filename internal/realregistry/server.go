@@ -135,7 +135,7 @@ func (s *Server) lastWords() string {
 	if err != nil {
 		return err.Error()
 	}
-	return lastLines(string(log), 8)
+	return child.LastLines(string(log), 8)
 }
 
 func (s *Server) stop() error {

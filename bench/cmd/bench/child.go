@@ -20,8 +20,8 @@ const (
 	roleGoka    = "goka"
 )
 
-// child is one run in a process of its own. It prints its results.
-func child(ctx context.Context, args []string) error {
+// childMain is one run in a process of its own. It prints its results.
+func childMain(ctx context.Context, args []string) error {
 	var cfg workload.Config
 	flags := flag.NewFlagSet("bench child", flag.ExitOnError)
 	role := flags.String("role", roleEngine, "")

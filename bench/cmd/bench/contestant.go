@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/tributary-io/tributary/bench/internal/measure"
+	"github.com/tributary-io/tributary/internal/child"
 )
 
 // contestant is a program that runs workloads.
@@ -43,7 +43,7 @@ func (s *session) execute(ctx context.Context, killed bool, program string, args
 		err = errors.New("it should have killed itself in the middle")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w\n%s", program, err, lastLines(complaints.String()+out.String(), 20))
+		return nil, fmt.Errorf("%s: %w\n%s", program, err, child.LastLines(complaints.String()+out.String(), 20))
 	}
 	return measure.Parse(out.String())
 }
@@ -56,9 +56,4 @@ func one(all []measure.Result, err error) (measure.Result, error) {
 		return nil, fmt.Errorf("it printed %d results, not one", len(all))
 	}
 	return all[0], nil
-}
-
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

@@ -31,7 +31,7 @@ func main() {
 	defer stop()
 	var err error
 	if len(os.Args) > 1 && os.Args[1] == "child" {
-		err = child(ctx, os.Args[2:])
+		err = childMain(ctx, os.Args[2:])
 	} else {
 		err = bench(ctx, os.Args[1:])
 	}
