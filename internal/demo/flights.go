@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tributary-io/tributary/examples/flights"
 	"github.com/tributary-io/tributary/examples/shop"
@@ -41,22 +40,8 @@ func Flights(ctx context.Context, cfg Config) (tables []TableSummary, err error)
 	}
 	emission := &Emission{}
 	show := newProgress(cfg.Out, cfg.Terminal, flightRecords, emission, e)
-	running, stop := context.WithCancel(ctx)
-	defer stop()
-	var g errgroup.Group
-	g.Go(func() error { show.run(running); return nil })
-	g.Go(func() error {
-		defer stop()
-		if err := emitFlights(running, c, emission); err != nil {
-			return err
-		}
-		show.emitted()
-		g.Go(func() error { defer stop(); return untilLanded(running, c, plan, e) })
-		return e.Run(running)
-	})
-	err = g.Wait()
-	show.end()
-	if err = endOf(ctx, err); err != nil {
+	err = land(ctx, c, plan, e, show, func(ctx context.Context) error { return emitFlights(ctx, c, emission) })
+	if err != nil {
 		return nil, err
 	}
 	for _, name := range []string{flights.DepartureTable, flights.HourlyTable} {

@@ -72,22 +72,28 @@ func (cfg *Config) Engine(c *Cluster, plan *topology.Plan) (*engine.Engine, erro
 // Run is the whole demonstration: it ends when everything that was emitted has landed. When ctx ends before that, it closes in good
 // order and returns ctx's error; the next run goes on from there.
 func Run(ctx context.Context, cfg Config) (*Summary, error) {
-	if err := cfg.Spec.Check(); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
-		return nil, err
-	}
-	days, err := openDiary(cfg.Dir, cfg.Spec)
-	if err != nil {
-		return nil, err
-	}
-	c, err := Connect(ctx, cfg.Dir, cfg.Brokers, cfg.Registry, cfg.Log, cfg.Client...)
+	c, days, err := cfg.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s, err := run(ctx, &cfg, c, days)
 	return s, errors.Join(err, c.Close())
+}
+
+// open connects to the cluster and opens the diary of the days that were emitted to it.
+func (cfg *Config) open(ctx context.Context) (*Cluster, *diary, error) {
+	if err := cfg.Spec.Check(); err != nil {
+		return nil, nil, err
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+		return nil, nil, err
+	}
+	days, err := openDiary(cfg.Dir, cfg.Spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := Connect(ctx, cfg.Dir, cfg.Brokers, cfg.Registry, cfg.Log, cfg.Client...)
+	return c, days, err
 }
 
 func run(ctx context.Context, cfg *Config, c *Cluster, days *diary) (*Summary, error) {
@@ -108,28 +114,34 @@ func run(ctx context.Context, cfg *Config, c *Cluster, days *diary) (*Summary, e
 	}
 	emission := &Emission{}
 	show := newProgress(cfg.Out, cfg.Terminal, int64(cfg.Spec.Count()), emission, e)
+	err = land(ctx, c, plan, e, show, func(ctx context.Context) error { return Emit(ctx, c.client, cfg.Spec, c.schemaIDs, emission) })
+	if err != nil {
+		return nil, err
+	}
+	return summarize(ctx, cfg, c, days, e, emission, time.Since(began))
+}
 
-	// A day is emitted in seconds, and the engine keeps partitions together only in what it knows to be there: so first it is emitted.
-	// The engine ends by its own context, so that it closes in good order: when all has landed, or when ctx ends.
+// land emits and runs the engine until all has landed, or until ctx ends, which is then the error.
+//
+// A day is emitted in seconds, and the engine keeps partitions together only in what it knows to be there: so first it is emitted. The
+// engine ends by a context of its own, so that it closes in good order.
+func land(ctx context.Context, c *Cluster, plan *topology.Plan, e *engine.Engine, show *progress, emit func(context.Context) error) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	var g errgroup.Group
 	g.Go(func() error { show.run(running); return nil })
 	g.Go(func() error {
 		defer stop()
-		if err := Emit(running, c.client, cfg.Spec, c.schemaIDs, emission); err != nil {
+		if err := emit(running); err != nil {
 			return err
 		}
 		show.emitted()
 		g.Go(func() error { defer stop(); return untilLanded(running, c, plan, e) })
 		return e.Run(running)
 	})
-	err = g.Wait()
+	err := g.Wait()
 	show.end()
-	if err = endOf(ctx, err); err != nil {
-		return nil, err
-	}
-	return summarize(ctx, cfg, c, days, e, emission, time.Since(began))
+	return endOf(ctx, err)
 }
 
 // endOf tells what the end of the group means: ctx's error if that has ended, which is then all there is to say.
@@ -179,17 +191,7 @@ func inputTopics(p *topology.Plan) []string {
 
 // EmitDay emits the day and does nothing else.
 func EmitDay(ctx context.Context, cfg Config) (_ *Emission, err error) {
-	if err := cfg.Spec.Check(); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
-		return nil, err
-	}
-	days, err := openDiary(cfg.Dir, cfg.Spec)
-	if err != nil {
-		return nil, err
-	}
-	c, err := Connect(ctx, cfg.Dir, cfg.Brokers, cfg.Registry, cfg.Log, cfg.Client...)
+	c, days, err := cfg.open(ctx)
 	if err != nil {
 		return nil, err
 	}
