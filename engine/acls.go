@@ -81,8 +81,8 @@ func RequiredACLs(p *topology.Plan, o ACLOptions) []ACL { return requiredACLs(p.
 func requiredACLs(p *plan.Plan, o ACLOptions) []ACL {
 	all := append(userTopicACLs(p, o.Writes), internalACLs(p, o.TopicsMade)...)
 	all = append(all, ACL{Resource: GroupResource, Name: p.ApplicationID, Operations: []string{"Read"}, Why: "shares the tasks, keeps the offsets"})
-	if slices.ContainsFunc(p.Subtopologies, func(s *plan.Subtopology) bool { return s.Lake }) {
-		all = append(all, ACL{Resource: GroupResource, Name: deadGroupOf(p.ApplicationID), Operations: []string{"Read"}, Why: "remembers which dead letters of lake tasks are written"})
+	if len(p.Globals) > 0 || slices.ContainsFunc(p.Subtopologies, func(s *plan.Subtopology) bool { return s.Lake }) {
+		all = append(all, ACL{Resource: GroupResource, Name: deadGroupOf(p.ApplicationID), Operations: []string{"Read"}, Why: "remembers which dead letters of lake tasks and global tables are written"})
 	}
 	if o.Guarantee == ExactlyOnce {
 		all = append(all, ACL{Resource: TransactionalIDResource, Name: ownPrefix(p.ApplicationID), Prefixed: true, Operations: []string{"Write"}, Why: "commits in transactions"})

@@ -39,6 +39,15 @@ func TestRequiredACLs(t *testing.T) {
 			},
 			want: []ACL{topic("in", "Read"), own, topic("old-table", own.Operations...), group, txn},
 		},
+		"a global table": {
+			declare: func(b *topology.Builder) {
+				names := b.GlobalTable("names", serde.String, serde.String)
+				b.Stream("in", serde.String, serde.String).
+					JoinGlobal(names, func(k, _ string) string { return k }, func(v, name string) string { return v + name }).To("out")
+			},
+			want: []ACL{topic("in", "Read"), topic("names", "Read"), topic("out", "Write"), group,
+				{Resource: GroupResource, Name: "app.dead-letters", Operations: []string{"Read"}}, txn},
+		},
 		"one topic both ways, without transactions": {
 			declare: func(b *topology.Builder) { b.Stream("loop", serde.String, serde.String).To("loop") },
 			options: ACLOptions{Guarantee: AtLeastOnce},

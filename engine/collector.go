@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math"
 
 	"github.com/tributary-io/tributary/engine/internal/txn"
 	"github.com/tributary-io/tributary/internal/plan"
@@ -40,15 +41,38 @@ func (c *collector) Send(out *task.Out) error {
 	}
 	if c.r.spec.lake {
 		// All that a lake task sends are dead letters: its output is rows.
-		if tp, offset := c.r.task.Current(); offset < c.r.deadFloor[tp] {
+		if tp, offset := about(out); offset < c.r.deadFloor[tp] {
 			return nil
 		}
 		c.r.deadSent.Store(true)
 	}
-	return c.produce(txn.Record{
+	record := txn.Record{
 		Topic: out.Topic, Partition: partition, Key: c.copy(out.Key), Value: c.copy(out.Value),
-		Timestamp: out.Timestamp, Headers: c.headers(out.Headers), End: c.end(out.Topic, partition),
-	})
+		Timestamp: out.Timestamp, Headers: c.headers(out.Headers),
+	}
+	if c.r.spec.id.Subtopology < 0 {
+		return c.setAside(out, record)
+	}
+	record.End = c.end(out.Topic, partition)
+	return c.produce(record)
+}
+
+// about is the record that a dead letter is about. One that is about none, from a punctuation, is beyond all that was written before.
+func about(out *task.Out) (task.TopicPartition, int64) {
+	if out.About == nil || out.About.Topic == "" {
+		return task.TopicPartition{}, math.MaxInt64
+	}
+	return task.TopicPartition{Topic: out.About.Topic, Partition: out.About.Partition}, out.About.Offset
+}
+
+// setAside keeps what the global tables send, which is in no task's transaction: dead letters, and entries of the ledger.
+func (c *collector) setAside(out *task.Out, record txn.Record) error {
+	if err := c.fits(&record); err != nil {
+		return err
+	}
+	tp, offset := about(out)
+	c.e.letters.add(letter{from: tp, offset: offset, record: record})
+	return nil
 }
 
 // end follows how far a repartition topic is written, for pacing; nil where that is not wanted.

@@ -123,6 +123,8 @@ func (e *Engine) handle(mail any) error {
 		return e.takeOpened(m)
 	case lander.Result:
 		return e.landed(m)
+	case lettersWritten:
+		return e.lettersWritten()
 	case pauseChanged:
 		e.wakeAll()
 		return nil

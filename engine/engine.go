@@ -62,6 +62,7 @@ type Engine struct {
 	look          chan struct{} // see lookAgain
 	landers       map[string]*lander.Lander
 	global        *runner
+	letters       globalLetters
 	follower      follower
 	shipping      shipping
 
@@ -115,6 +116,7 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 		queue:  newRunQueue(), gate: newGate(), mail: newMailbox(), look: make(chan struct{}, 1), landers: map[string]*lander.Lander{}, runners: map[task.ID]*runner{}, standbys: map[task.ID]*standby{},
 		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), standbySlots: make(chan struct{}, standbysAtOnce), purgedTo: map[task.TopicPartition]int64{}, parting: map[task.ID]int{},
 	}
+	e.letters.e = e
 	e.pacer = newPacer(e.plan, cfg.maxSkew)
 	e.writeShare.Store(cfg.writeBuffer)
 	e.reg = newRegistry(e)
@@ -199,7 +201,11 @@ func (e *Engine) drain() error {
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, e.commitNow())...)
+	err := e.commitNow()
+	if err == nil {
+		err = e.drainGlobal()
+	}
+	return errors.Join(append(errs, err)...)
 }
 
 // awaitGeneration handles mails until commits are possible, for a bounded time.
@@ -275,7 +281,7 @@ func (e *Engine) appDir() string { return filepath.Join(e.cfg.stateDir, e.plan.A
 
 func (e *Engine) taskDir(id task.ID) string { return filepath.Join(e.appDir(), taskOf(id)) }
 
-// group is the consumer group; deadGroup remembers, in the transactions themselves, up to where lake tasks' dead letters are written.
+// group is the consumer group; deadGroup remembers, in the transactions themselves, which dead letters of lake tasks and global tables are written.
 func (e *Engine) group() string     { return e.plan.ApplicationID }
 func (e *Engine) deadGroup() string { return deadGroupOf(e.plan.ApplicationID) }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // A global table is read whole by every instance: before any task starts up to the end of its topics, then as a runner among the others. It
-// is in no transaction, and commits no offsets: how far it has come is kept in its own database.
+// is in no transaction, and commits no offsets: how far it has come is kept in its own database. What it sends are dead letters: see globalletters.go.
 
 // openGlobal opens the global tables and reads them to the end that their topics have now.
 func (e *Engine) openGlobal(ctx context.Context) error {
@@ -101,6 +101,9 @@ func (e *Engine) bootstrap(ctx context.Context, r *runner, span fetch.Span) (rec
 			}
 			records++
 		}
+		if err := e.letters.flush(ctx); err != nil {
+			return err
+		}
 		return e.applyGlobal(r)
 	})
 	return records, err
@@ -141,9 +144,56 @@ func (e *Engine) anyInMemory(r *runner) bool {
 	return false
 }
 
-// sealGlobal lets what the global tables have read since the last time be seen. The gate must be closed.
+// sealGlobal lets what the global tables have read since the last time be seen, once the letters of what they left out are written. The gate
+// must be closed.
 func (e *Engine) sealGlobal() error {
-	if e.global == nil || !e.global.open || !e.global.dirty() {
+	if e.global == nil || !e.global.open || e.letters.written != nil || !e.global.dirty() {
+		return nil
+	}
+	if len(e.letters.waiting) > 0 {
+		e.letters.begin()
+		return nil
+	}
+	err := e.applyGlobal(e.global)
+	e.queue.wake(e.global) // it may have waited for room in the write buffer
+	return err
+}
+
+// lettersWritten goes on where sealGlobal has begun to write letters.
+func (e *Engine) lettersWritten() error {
+	e.gate.close()
+	defer e.gate.open()
+	if e.letters.written == nil {
+		return nil // the end has waited for them
+	}
+	e.letters.written = nil
+	if e.letters.err != nil {
+		if e.life.Err() != nil {
+			return nil // the next start reads their records again
+		}
+		return e.letters.err
+	}
+	err := e.applyGlobal(e.global)
+	e.queue.wake(e.global)
+	return err
+}
+
+// drainGlobal writes the letters that wait, as long as that doesn't hold up the end: the next start would read their records again.
+func (e *Engine) drainGlobal() error {
+	if e.global == nil || !e.global.open {
+		return nil
+	}
+	e.gate.close()
+	defer e.gate.open()
+	ctx, cancel := context.WithTimeout(e.life, e.cfg.closing/3)
+	defer cancel()
+	if err := e.letters.flush(ctx); ctx.Err() != nil {
+		e.log.Warn("dead letters of global tables are not written: their records are read again after the next start", "error", err)
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if !e.global.dirty() {
 		return nil
 	}
 	return e.applyGlobal(e.global)
@@ -195,6 +245,7 @@ func (e *Engine) closeGlobal() error {
 	if e.global == nil {
 		return nil
 	}
+	e.letters.running.Wait() // the engine's life has ended, or it never ran
 	e.unreadable(e.global)
 	return e.global.close()
 }

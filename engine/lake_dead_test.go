@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,8 @@ import (
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
 	"github.com/tributary-io/tributary/processors"
+	"github.com/tributary-io/tributary/serde"
+	"github.com/tributary-io/tributary/topology"
 )
 
 // Dead letters are committed before the table moves past their records: were the process to die in between, they would be lost otherwise.
@@ -58,4 +61,21 @@ func TestDeadLettersAreCommittedBeforeTheLastRowsLand(t *testing.T) {
 		t.Error(err)
 	}
 	eventually(t, "dead letters", func() bool { return len(dead.all()) == 2 })
+}
+
+// A record that can't be decoded has its dead letter, also where it is the first that a task meets.
+func TestDeadLettersOfUndecodableRecordsBeforeTheLake(t *testing.T) {
+	a := newApp(t, brokertest.Embedded(t), "deadundecodable")
+	a.create("in", 1)
+	a.create("dead", 1)
+	dead := a.read("dead")
+	tab := newTable()
+	b := topology.NewBuilder(a.name)
+	b.Stream(a.topic("in"), serde.String, serde.Int64).MapValues(func(n int64) string { return fmt.Sprint("u", n) }).ToLake(tab, topology.Name("table0"))
+	handlers := ErrorHandlers(processors.Handlers{Deserialization: processors.DeadLetterOnError(a.topic("dead"))})
+	a.produce("in", 1, "junk", number(1), "junk", "junk", number(2))
+	i := a.start(build(b), "i1", Lake(LakeBatches{Every: time.Millisecond}), handlers)
+	eventually(t, "landed", func() bool { return tab.count() == 2 })
+	i.stop(t)
+	eventually(t, "dead letters", func() bool { return len(dead.all()) == 3 })
 }

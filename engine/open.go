@@ -337,8 +337,6 @@ func (e *Engine) makeTask(r *runner) error {
 		cfg.GlobalStores = view
 	}
 	if r.spec.id.Subtopology < 0 {
-		// As in Kafka Streams, what can't be decoded from a global topic is left out: no handler may stop the table.
-		cfg.Handlers = processors.Handlers{Deserialization: processors.SkipOnError()}
 		cfg.MaxIdle = -1
 	}
 	t, err := task.New(cfg)

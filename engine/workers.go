@@ -255,8 +255,11 @@ func (e *Engine) process(r *runner) (more bool, err error) {
 	return true, nil
 }
 
-// mustWait tells that nothing may be processed before a commit: the write buffer or a lake batch is full.
+// mustWait tells that nothing may be processed before a commit: the write buffer or a lake batch is full, or letters are to be written.
 func (e *Engine) mustWait(r *runner) bool {
+	if r == e.global && e.letters.hold() {
+		return true
+	}
 	if r.db != nil && r.db.BufferedBytes() > e.writeShare.Load() {
 		e.requestCommit()
 		return true

@@ -25,7 +25,8 @@ type Verdict struct {
 	// Fail stops the application with the error; otherwise the record is left out and counted.
 	Fail bool
 	// DeadLetterTopic, if not empty, gets the record's original bytes, with the failure described in headers (KIP-1034). It is
-	// written in the same transaction as everything else, so under exactly-once a dead letter of a failing record is not seen.
+	// written in the same transaction as everything else, so under exactly-once a dead letter of a failing record is not seen. What a global
+	// table leaves out is met by every instance; its dead letter is written once.
 	DeadLetterTopic string
 	// Headers are added to the dead letter, behind those that describe the failure: such as the reason by a name that its readers
 	// know. Without a dead letter they count for nothing.

@@ -128,9 +128,9 @@ func (r *Replay) readDone(ctx context.Context) error {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("group %s, partition %d: %w", GroupOf(r.cfg.Topic), o.Partition, err))
 		}
-		if end, ok := r.ends[o.Partition]; ok && done.below > end {
+		if end, ok := r.ends[o.Partition]; ok && done.Below > end {
 			errs = append(errs, fmt.Errorf("group %s has replayed partition %d of %s up to %d, but it ends at %d: the topic was made anew; delete the group to begin again",
-				GroupOf(r.cfg.Topic), o.Partition, r.cfg.Topic, done.below, end))
+				GroupOf(r.cfg.Topic), o.Partition, r.cfg.Topic, done.Below, end))
 		}
 		r.done[o.Partition] = done
 	})
@@ -176,7 +176,7 @@ func (r *Replay) choose(ctx context.Context) error {
 		}
 		done := r.done[l.Partition]
 		switch {
-		case done.has(l.Offset):
+		case done.Has(l.Offset):
 			r.Replayed++
 		case l.Source == "":
 			r.Homeless++
@@ -284,7 +284,7 @@ func (r *Replay) notes(batch []*Letter) (map[int32]replayed, error) {
 	out := map[int32]replayed{}
 	for partition, offsets := range sent {
 		before := r.done[partition]
-		n := note(r.letters[partition], func(o int64) bool { return before.has(o) || offsets[o] }, r.ends[partition])
+		n := note(r.letters[partition], func(o int64) bool { return before.Has(o) || offsets[o] }, r.ends[partition])
 		if _, err := n.metadata(); err != nil {
 			return nil, fmt.Errorf("partition %d of %s: %w", partition, r.cfg.Topic, err)
 		}
@@ -322,7 +322,7 @@ func (r *Replay) commitNotes(ctx context.Context, notes map[int32]replayed) erro
 			return err
 		}
 		p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
-		p.Partition, p.Offset, p.LeaderEpoch, p.Metadata = partition, n.below, -1, &text
+		p.Partition, p.Offset, p.LeaderEpoch, p.Metadata = partition, n.Below, -1, &text
 		topic.Partitions = append(topic.Partitions, p)
 	}
 	req.Topics = append(req.Topics, topic)

@@ -1,15 +1,14 @@
 package dlq
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/tributary-io/tributary/internal/offsetset"
 )
 
-// What has been replayed of a partition stands in one committed offset: all letters below it have been, and of those from it on the
-// ranges that the offset's metadata lists.
+// What has been replayed of a partition stands in one committed offset and its metadata: see package offsetset.
 
 // maxMetadata is what brokers take as an offset's metadata (offset.metadata.max.bytes is 4096 by default).
 const maxMetadata = 4000
@@ -18,98 +17,56 @@ const maxMetadata = 4000
 const metadataVersion = "replayed:"
 
 // replayed tells which letters of a partition have been replayed.
-type replayed struct {
-	below  int64
-	ranges []span // from below on, in order, apart from one another
-}
-
-// span is a range of offsets, both included.
-type span struct{ first, last int64 }
-
-func (r *replayed) has(offset int64) bool {
-	if offset < r.below {
-		return true
-	}
-	_, found := slices.BinarySearchFunc(r.ranges, offset, func(s span, o int64) int {
-		switch {
-		case s.last < o:
-			return -1
-		case s.first > o:
-			return 1
-		}
-		return 0
-	})
-	return found
-}
+type replayed struct{ offsetset.Set }
 
 // note makes the shortest statement of what has been replayed, given the offsets of all letters in order. Offsets that hold no letter
 // count as whatever is shortest. end is the partition's end.
 func note(letters []int64, done func(int64) bool, end int64) replayed {
-	out := replayed{below: end}
+	out := replayed{offsetset.Set{Below: end}}
 	first := slices.IndexFunc(letters, func(o int64) bool { return !done(o) })
 	if first < 0 {
 		return out
 	}
-	out.below = letters[first]
+	out.Below = letters[first]
 	for i := first; i < len(letters); i++ {
 		if !done(letters[i]) {
 			continue
 		}
 		if done(letters[i-1]) { // there is one before it, since letters[first] isn't done
-			out.ranges[len(out.ranges)-1].last = letters[i]
+			out.Ranges[len(out.Ranges)-1].Last = letters[i]
 			continue
 		}
-		out.ranges = append(out.ranges, span{letters[i], letters[i]})
+		out.Ranges = append(out.Ranges, offsetset.Span{First: letters[i], Last: letters[i]})
 	}
 	return out
 }
 
-// metadata writes the ranges, as differences in base 36, so that many fit.
+// metadata is what stands beside the offset.
 func (r *replayed) metadata() (string, error) {
-	if len(r.ranges) == 0 {
+	if len(r.Ranges) == 0 {
 		return "", nil
 	}
-	var b strings.Builder
-	b.WriteString(metadataVersion)
-	at := r.below
-	for i, s := range r.ranges {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.FormatInt(s.first-at, 36))
-		if s.last > s.first {
-			b.WriteByte('-')
-			b.WriteString(strconv.FormatInt(s.last-s.first, 36))
-		}
-		at = s.last
+	text := metadataVersion + r.Text()
+	if len(text) > maxMetadata {
+		return "", fmt.Errorf("the letters that are left lie in too many pieces (%d) between replayed ones for a note of them: replay with a wider filter", len(r.Ranges))
 	}
-	if b.Len() > maxMetadata {
-		return "", fmt.Errorf("the letters that are left lie in too many pieces (%d) between replayed ones for a note of them: replay with a wider filter", len(r.ranges))
-	}
-	return b.String(), nil
+	return text, nil
 }
 
 // parseReplayed reads a committed offset. A negative one says that nothing has been replayed.
 func parseReplayed(offset int64, metadata string) (replayed, error) {
-	out := replayed{below: max(0, offset)}
-	if offset < 0 || metadata == "" {
-		return out, nil
-	}
 	text, ok := strings.CutPrefix(metadata, metadataVersion)
+	if offset < 0 || metadata == "" {
+		text, ok = "", true
+	} else if text == "" {
+		ok = false
+	}
 	if !ok {
-		return out, fmt.Errorf("the offset's metadata %q is not a note of replays: another application uses the group", metadata)
+		return replayed{}, fmt.Errorf("the offset's metadata %q is not a note of replays: another application uses the group", metadata)
 	}
-	at := out.below
-	for part := range strings.SplitSeq(text, ",") {
-		gap, length, _ := strings.Cut(part, "-")
-		first, err1 := strconv.ParseInt(gap, 36, 64)
-		more, err2 := strconv.ParseInt(cmp.Or(length, "0"), 36, 64)
-		if err1 != nil || err2 != nil || first < 0 || more < 0 || at+first < at || at+first+more < at {
-			return out, fmt.Errorf("the note of replays %q is damaged", metadata)
-		}
-		s := span{at + first, at + first + more}
-		out.ranges = append(out.ranges, s)
-		at = s.last
+	set, err := offsetset.Parse(offset, text)
+	if err != nil {
+		return replayed{}, fmt.Errorf("note of replays: %w", err)
 	}
-	return out, nil
+	return replayed{set}, nil
 }

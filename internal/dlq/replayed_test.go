@@ -23,16 +23,16 @@ func TestNotesSayWhatWasReplayed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := parseReplayed(n.below, text)
+		back, err := parseReplayed(n.Below, text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range letters {
-			if back.has(o) != done[o] {
-				t.Fatalf("letter %d: the note %d %q says %v, want %v", o, n.below, text, back.has(o), done[o])
+			if back.Has(o) != done[o] {
+				t.Fatalf("letter %d: the note %d %q says %v, want %v", o, n.Below, text, back.Has(o), done[o])
 			}
 		}
-		if back.has(302) {
+		if back.Has(302) {
 			t.Fatal("a letter that comes later counts as replayed")
 		}
 	})
@@ -48,8 +48,8 @@ func TestNotesHaveALimit(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	n = note(letters, func(o int64) bool { return o != 5000 }, 10_000)
-	if text, err := n.metadata(); err != nil || n.below != 5000 || len(text) > 20 {
-		t.Errorf("%d %q %v", n.below, text, err)
+	if text, err := n.metadata(); err != nil || n.Below != 5000 || len(text) > 20 {
+		t.Errorf("%d %q %v", n.Below, text, err)
 	}
 }
 
@@ -59,7 +59,7 @@ func TestDamagedNotesAreRefused(t *testing.T) {
 			t.Errorf("%q was taken", text)
 		}
 	}
-	if r, err := parseReplayed(-1, ""); err != nil || r.has(0) {
+	if r, err := parseReplayed(-1, ""); err != nil || r.Has(0) {
 		t.Errorf("no offset: %+v %v", r, err)
 	}
 }
@@ -71,9 +71,9 @@ func FuzzNote(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for i := 1; i < len(r.ranges); i++ {
-			if r.ranges[i].first < r.ranges[i-1].last {
-				t.Fatalf("%q gives ranges out of order: %v", text, r.ranges)
+		for i := 1; i < len(r.Ranges); i++ {
+			if r.Ranges[i].First < r.Ranges[i-1].Last {
+				t.Fatalf("%q gives ranges out of order: %v", text, r.Ranges)
 			}
 		}
 	})

@@ -84,7 +84,7 @@ func (t *Task) judge(handler processors.ErrorHandler, c *processors.ErrorContext
 	if verdict.DeadLetterTopic != "" {
 		err := t.cfg.Collector.Send(&Out{
 			Topic: verdict.DeadLetterTopic, Partition: -1, Key: c.RawKey, Value: c.RawValue,
-			Timestamp: c.Timestamp, Headers: append(c.DeadLetterHeaders(), verdict.Headers...), Node: c.Node,
+			Timestamp: c.Timestamp, Headers: append(c.DeadLetterHeaders(), verdict.Headers...), Node: c.Node, About: c,
 		})
 		if err != nil {
 			return &fatalError{err}

@@ -24,7 +24,7 @@ func (t *Task) enter(reason string, c *processors.ErrorContext) error {
 		return nil
 	}
 	err := t.cfg.Collector.Send(&Out{
-		Topic: topic, Partition: -1, Key: c.RawKey, Value: c.RawValue, Timestamp: c.Timestamp, Node: c.Node,
+		Topic: topic, Partition: -1, Key: c.RawKey, Value: c.RawValue, Timestamp: c.Timestamp, Node: c.Node, About: c,
 		Headers: append(c.DeadLetterHeaders(), processors.Header{Key: processors.HeaderDroppedReason, Value: []byte(reason)}),
 	})
 	if err != nil {

@@ -83,6 +83,9 @@ type Out struct {
 	Timestamp  int64  // ms
 	Headers    []processors.Header
 	Node       string // the node that produced it
+	// About is, of a dead letter or an entry of the ledger, the record that it is about. It need not be the current one: records are decoded
+	// ahead of their turn. Nil for any other record.
+	About *processors.ErrorContext
 }
 
 // Task is one running task.

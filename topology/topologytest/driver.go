@@ -33,6 +33,8 @@ type Driver struct {
 	global   *member         // nil without global stores
 	patterns []*patternInput // of sources that read topics by a pattern
 
+	letters letters // of the global tables
+
 	open     []pending                // what the open transaction has written
 	spare    []pending                // the last one's, to be used again
 	ends     []int64                  // scratch

@@ -368,3 +368,38 @@ func TestGlobalTables(t *testing.T) {
 		})
 	}
 }
+
+// What a global table leaves out has one dead letter, though its topic is read again at each start; without a handler it stops the topology.
+func TestDeadLettersOfGlobalTables(t *testing.T) {
+	b := topology.NewBuilder("app")
+	rates := b.GlobalTable("rates", serde.String, serde.Int64)
+	b.Stream("in", serde.String, serde.String).
+		JoinGlobal(rates, func(k, _ string) string { return k }, func(v string, n int64) string { return fmt.Sprint(v, n) }).To("out")
+	p := built(t, b)
+	d := topologytest.New(t, p, topologytest.ErrorHandlers(processors.Handlers{
+		Deserialization: processors.DeadLetterOnError("dead"), DroppedTopic: "ledger",
+	}))
+	numbers := topologytest.Input(d, "rates", serde.Ptr(serde.String), serde.Int64)
+	junk := topologytest.Input(d, "rates", serde.String, serde.String)
+	key := "a"
+	junk.Pipe("a", "junk", 1)
+	numbers.Pipe(&key, 7, 2)
+	numbers.Pipe(nil, 8, 3)
+	junk.Pipe("b", "junk", 4)
+	d.Restart()
+	d.Crash()
+	topologytest.Input(d, "in", serde.String, serde.String).Pipe("a", "v", 5)
+	same(t, "joined", pairs(topologytest.Output(d, "out", serde.String, serde.String).Read()), []string{"a=v7"})
+	same(t, "dead letters", pairs(topologytest.Output(d, "dead", serde.String, serde.String).Read()), []string{"a=junk", "b=junk"})
+	same(t, "ledger", len(topologytest.Output(d, "ledger", serde.Ptr(serde.String), serde.Int64).Read()), 1)
+
+	failing, err := topologytest.Open(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer failing.Close()
+	err = failing.Pipe(topologytest.Record{Topic: "rates", Key: []byte("a"), Value: []byte("junk")})
+	if err == nil || !strings.Contains(err.Error(), "rates-0") {
+		t.Errorf("without a handler: %v", err)
+	}
+}

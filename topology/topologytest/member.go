@@ -172,10 +172,7 @@ func (m *member) config(inputs []task.TopicPartition) task.Config {
 	if m.db != nil {
 		cfg.DB = m.db
 	}
-	if m.id.Subtopology < 0 {
-		// As in Kafka Streams, what can't be decoded from a global topic is left out whatever the handlers say.
-		cfg.Handlers = processors.Handlers{Deserialization: processors.SkipOnError()}
-	} else if d.global != nil && d.global.db != nil {
+	if m.id.Subtopology >= 0 && d.global != nil && d.global.db != nil {
 		cfg.GlobalStores = d.global.db
 	}
 	return cfg
@@ -241,10 +238,12 @@ func (m *member) close() error {
 	return errors.Join(errs...)
 }
 
-// Send implements task.Collector: the record joins the open transaction.
+// Send implements task.Collector: the record joins the open transaction. What global tables send is in none; see settleGlobal.
 func (m *member) Send(out *task.Out) error {
-	if err := m.d.failure(ProduceOp); err != nil {
-		return err
+	if m != m.d.global {
+		if err := m.d.failure(ProduceOp); err != nil {
+			return err
+		}
 	}
 	t := m.topicOf(out.Topic)
 	number := out.Partition
@@ -258,7 +257,12 @@ func (m *member) Send(out *task.Out) error {
 	if err != nil {
 		return err
 	}
-	m.d.open = append(m.d.open, pending{p, p.kept.keep(out.Timestamp, out.Key, out.Value), keepHeaders(out.Headers)})
+	record := pending{p, p.kept.keep(out.Timestamp, out.Key, out.Value), keepHeaders(out.Headers)}
+	if m == m.d.global {
+		m.d.setAside(record, out.About)
+		return nil
+	}
+	m.d.open = append(m.d.open, record)
 	return nil
 }
 

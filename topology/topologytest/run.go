@@ -17,11 +17,16 @@ func (d *Driver) deliver(p *partition, offset int64) error {
 	return nil
 }
 
-// settleGlobal lets the global tables take what they were given. They are not part of the transaction.
+// settleGlobal lets the global tables take what they were given. They are not part of the transaction: the dead letters of a record that they
+// leave out are written at once, and, as by the engine, only the first time that they meet it.
 func (d *Driver) settleGlobal() error {
 	for {
 		more, err := d.global.task.Process()
 		if err != nil {
+			d.letters.waiting = nil
+			return err
+		}
+		if err := d.writeLetters(); err != nil {
 			return err
 		}
 		if !more {
