@@ -25,13 +25,17 @@ import (
 // LakeReset says what becomes of the lake tables of an application that is reset.
 type LakeReset int
 
-// The choices. There is none that empties tables: that is a decision about data which others may read.
+// The choices.
 const (
 	// RefuseLake refuses to reset an application that lands in tables, and names them.
 	RefuseLake LakeReset = iota
 	// KeepLake leaves the tables as they are, with the progress in them. What is landed straight from the user's topics goes on behind what
 	// the table has. What comes through an internal topic is landed again, as new rows, since the topic is made anew.
 	KeepLake
+	// TruncateLake empties the tables, each in one commit that also makes it forget how far it has come, so that all of the input lands
+	// again, each row once. Readers of older versions keep their rows until the table is vacuumed. Tables in which others land, too, tables
+	// that only take appends, and those of sinks that aren't a sink.Truncater are refused, and nothing is changed.
+	TruncateLake
 )
 
 // ResetOptions say what is to be reset, and where.
@@ -41,6 +45,9 @@ type ResetOptions struct {
 	// StateDir is the directory that the instance on this machine was given; empty for none. Those on other machines have to be reset there.
 	StateDir string
 	Lake     LakeReset
+	// Inputs are the only topics whose committed offsets are deleted; nil: all, with the groups. It is for plans that are a part of what an
+	// application does.
+	Inputs []string
 	// Execute does it. Without, everything is only looked at.
 	Execute bool
 }
@@ -51,7 +58,8 @@ type ResetReport struct {
 	Offsets     map[string]int // groups that are deleted, with the number of partitions that have committed offsets
 	Topics      []string       // internal topics that are deleted, sorted
 	State       []string       // files and directories that are removed
-	Tables      []string       // lake tables that stay as they are, and what that means
+	Inputs      []string       // the only topics of which offsets are deleted; nil: of all, with the groups
+	Tables      []string       // lake tables, with what becomes of them
 	Done        bool
 }
 
@@ -75,7 +83,7 @@ func ResetApplication(ctx context.Context, p *topology.Plan, opts ResetOptions) 
 		return nil, fmt.Errorf("reset: client: %w", err)
 	}
 	defer client.Close()
-	r := &resetter{p: p.Internal(), opts: opts, client: client, admin: kadm.NewClient(client), report: &ResetReport{Application: p.ApplicationID()}}
+	r := &resetter{p: p.Internal(), opts: opts, client: client, admin: kadm.NewClient(client), report: &ResetReport{Application: p.ApplicationID(), Inputs: opts.Inputs}}
 	r.groups = []string{r.p.ApplicationID, r.p.ApplicationID + ".dead-letters"}
 	if err := errors.Join(r.look(ctx), r.release(opts.Execute)); err != nil {
 		return nil, fmt.Errorf("reset: %w", err)
@@ -100,6 +108,7 @@ type resetter struct {
 	admin   *kadm.Client
 	groups  []string
 	lock    *identity.Identity // of the state directory
+	tables  []tableReset       // that are to be emptied
 	report  *ResetReport
 	reasons []string
 }
@@ -128,7 +137,9 @@ func (r *resetter) look(ctx context.Context) error {
 		return err
 	}
 	r.report.Topics = slices.Sorted(maps.Keys(found))
-	r.lookAtTables()
+	if err := r.lookAtTables(ctx); err != nil {
+		return err
+	}
 	return r.lookAtState()
 }
 
@@ -154,32 +165,16 @@ func (r *resetter) lookAtGroups(ctx context.Context) error {
 			return fmt.Errorf("read offsets of group %s: %w", name, err)
 		}
 		n := 0
-		offsets.Each(func(kadm.OffsetResponse) { n++ })
+		offsets.Each(func(o kadm.OffsetResponse) {
+			if r.opts.Inputs == nil || slices.Contains(r.opts.Inputs, o.Topic) {
+				n++
+			}
+		})
 		if n > 0 {
 			r.report.Offsets[name] = n
 		}
 	}
 	return nil
-}
-
-func (r *resetter) lookAtTables() {
-	for _, sub := range r.p.Subtopologies {
-		anew := slices.DeleteFunc(slices.Clone(sub.SourceTopics), func(t string) bool { return r.p.InternalTopics[t] == nil })
-		for _, n := range sub.Nodes {
-			if n.Lake == nil {
-				continue
-			}
-			what := "goes on behind what it has landed"
-			if len(anew) > 0 {
-				what = fmt.Sprintf("keeps its rows, and gets those that come through %s once more", strings.Join(anew, ", "))
-			}
-			if r.opts.Lake != KeepLake {
-				r.refuse("table %s (sink %s) has rows and progress of the application: say that tables are kept (it then %s), and drop the table if it is to begin anew, too", n.Lake.Sink, n.Lake.Name, what)
-				continue
-			}
-			r.report.Tables = append(r.report.Tables, fmt.Sprintf("%s (sink %s): %s", n.Lake.Sink, n.Lake.Name, what))
-		}
-	}
 }
 
 // lookAtState takes the state directory, so that no instance uses it.
@@ -209,10 +204,30 @@ func (r *resetter) lookAtState() error {
 	return nil
 }
 
-// execute does it. The local state goes last: as long as it is there, an instance that finds its changelogs gone refuses to start.
+// execute does it. The tables go first: an instance that finds one emptied while the group still has offsets refuses to start. The local state
+// goes last: as long as it is there, an instance that finds its changelogs gone refuses to start.
 func (r *resetter) execute(ctx context.Context) error {
+	if err := r.truncateTables(ctx); err != nil {
+		return err
+	}
 	if err := r.deleteTopics(ctx); err != nil {
 		return err
+	}
+	if err := r.forgetOffsets(ctx); err != nil {
+		return err
+	}
+	for _, path := range r.report.State {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("local state: %w", err)
+		}
+	}
+	return nil
+}
+
+// forgetOffsets deletes the groups, or the offsets of some topics in them.
+func (r *resetter) forgetOffsets(ctx context.Context) error {
+	if r.opts.Inputs != nil {
+		return r.forgetInputs(ctx)
 	}
 	deleted, err := r.admin.DeleteGroups(ctx, r.groups...)
 	if err != nil {
@@ -221,11 +236,6 @@ func (r *resetter) execute(ctx context.Context) error {
 	for name, d := range deleted {
 		if d.Err != nil && !errors.Is(d.Err, kerr.GroupIDNotFound) {
 			return fmt.Errorf("delete group %s: %w", name, d.Err)
-		}
-	}
-	for _, path := range r.report.State {
-		if err := os.RemoveAll(path); err != nil {
-			return fmt.Errorf("local state: %w", err)
 		}
 	}
 	return nil
@@ -273,11 +283,17 @@ func (r *ResetReport) String() string {
 		fmt.Fprintf(&b, "Resetting application %s means:\n", r.Application)
 	}
 	for _, group := range slices.Sorted(maps.Keys(r.Offsets)) {
+		if r.Inputs != nil {
+			fmt.Fprintf(&b, "  delete the offsets of %d partitions of %s from group %s\n", r.Offsets[group], strings.Join(r.Inputs, ", "), group)
+			continue
+		}
 		fmt.Fprintf(&b, "  delete group %s with the offsets of %d partitions\n", group, r.Offsets[group])
 	}
 	list("delete topic", r.Topics)
 	list("remove", r.State)
-	list("keep table", r.Tables)
+	for _, t := range r.Tables {
+		b.WriteString("  " + t + "\n")
+	}
 	if len(r.Offsets)+len(r.Topics)+len(r.State)+len(r.Tables) == 0 {
 		b.WriteString("  nothing is there to reset\n")
 	}

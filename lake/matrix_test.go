@@ -302,6 +302,7 @@ func (m *matrix) run(t *testing.T) {
 	t.Run("others write ours", m.othersWriteOurs)
 	t.Run("we write others'", m.weWriteOthers)
 	t.Run("current state", m.currentState)
+	t.Run("emptied and landed anew", m.truncated)
 }
 
 func (m *matrix) everyAvroType(t *testing.T) {

@@ -19,6 +19,8 @@ type progressScheme interface {
 	version(next int64) (v int64, ok bool)
 	// next decodes a version.
 	next(version int64) int64
+	// none is the version of a table that was emptied: next decodes it to sink.NoOffset. See truncate.go.
+	none() int64
 }
 
 // nextScheme is our own: the version is the next offset to read.
@@ -29,6 +31,7 @@ func (nextScheme) appID(env *sink.Env, p sink.Partition) string {
 }
 func (nextScheme) version(next int64) (int64, bool) { return next, true }
 func (nextScheme) next(version int64) int64         { return version }
+func (nextScheme) none() int64                      { return sink.NoOffset }
 
 // platformName is the first part of the platform's application ids.
 const platformName = "ods-sink"
@@ -41,6 +44,7 @@ func (platformScheme) appID(_ *sink.Env, p sink.Partition) string {
 }
 func (platformScheme) version(next int64) (int64, bool) { return next - 1, next > 0 }
 func (platformScheme) next(version int64) int64         { return version + 1 }
+func (platformScheme) none() int64                      { return sink.NoOffset - 1 }
 
 func topicID(id [16]byte) string { return string(columns.AppendUUID(nil, &id)) }
 
@@ -53,6 +57,9 @@ func (w *writer) move(m sink.Move) (out delta.Move, ok bool) {
 	out.AppID = scheme.appID(&w.env, m.Partition)
 	out.From, ok = scheme.version(m.From)
 	out.First = m.From == sink.NoOffset || !ok
+	if v, has := w.table.Head().Txn(out.AppID); out.First && has && v == scheme.none() {
+		out.First, out.From = false, v // the table was emptied
+	}
 	out.To, ok = scheme.version(m.To)
 	return out, ok
 }
@@ -94,7 +101,7 @@ type Progress struct {
 	Application, Sink, Topic string
 	TopicID                  [16]byte // zero under the platform's scheme
 	Partition                int32
-	Next                     int64 // next offset to read
+	Next                     int64 // next offset to read; sink.NoOffset where the table was emptied since
 }
 
 // parseProgress takes an application id apart.

@@ -32,7 +32,7 @@ type TableChanged struct {
 	Table   string `json:"table"` // place
 	Version int64  `json:"table_version"`
 	From    int64  `json:"from"` // offsets landed by the notice before, over all partitions; 0 by none
-	To      int64  `json:"to"`   // offsets landed now
+	To      int64  `json:"to"`   // offsets landed now; less than From if the table was emptied, to land anew
 }
 
 // notice is a row of the table of notices.
@@ -88,8 +88,8 @@ func (n *notifier) tell(ctx context.Context, all []StreamStatus) error {
 		for _, p := range st.Partitions {
 			landed += p.Landed
 		}
-		// A stream that wasn't seen whole may seem to have gone back.
-		if st.Error == "" && st.TableVersion >= 0 && landed > n.before[st.Topic] {
+		// A stream that wasn't seen whole may seem to have gone back; one that was seen whole and has gone back was emptied, and lands anew.
+		if st.Error == "" && st.TableVersion >= 0 && landed != n.before[st.Topic] {
 			out.Tables = append(out.Tables, TableChanged{st.Topic, st.Table, st.TableVersion, n.before[st.Topic], landed})
 		}
 	}
@@ -179,8 +179,8 @@ func (n *notifier) write(ctx context.Context, out *Notice) error {
 		if err := b.Append(nil, &row, &sink.Meta{Topic: t.Topic, Offset: t.To, Timestamp: at, BrokerTimestamp: at}); err != nil {
 			return err
 		}
-		from := t.From
-		if from == 0 {
+		from, known := n.before[t.Topic]
+		if !known {
 			from = sink.NoOffset
 		}
 		moves = append(moves, sink.Move{Partition: sink.Partition{Topic: t.Topic}, From: from, To: t.To})

@@ -82,7 +82,11 @@ func printTable(out io.Writer, info *lake.TableInfo) {
 			if p.Topic != "" {
 				name = p.Topic
 			}
-			fmt.Fprintf(w, "%s\t%d\t%d\t%s\n", name, p.Partition, p.Next, time.UnixMilli(p.Updated).UTC().Format(time.RFC3339))
+			next := fmt.Sprint(p.Next)
+			if p.Next < 0 {
+				next = "none: emptied"
+			}
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", name, p.Partition, next, time.UnixMilli(p.Updated).UTC().Format(time.RFC3339))
 		}
 	}
 	if len(info.History) > 0 {

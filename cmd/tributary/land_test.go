@@ -145,6 +145,13 @@ func TestLandAndDeadLetters(t *testing.T) {
 	must(t, []string{"2 rows", "2 dead-lettered", "verified"}, "lake", "verify", table, "--topic", topic, "--dead-letters", dead, brokers)
 	must(t, []string{"landed", "observed_at"}, "lake", "show", filepath.Join(dir, "lake", "_ods", "observer"))
 	must(t, []string{"50 rows", "identical"}, "land", "prove", topic, "--rows", "50")
+
+	reset := []string{"land", "reset", topic, "--schema", schema, "--tables", "truncate"}
+	must(t, []string{"2 rows in", "Nothing was changed"}, reset...)
+	must(t, []string{"is reset", "2 rows in"}, append(reset, "--execute")...)
+	must(t, []string{"0 rows", "none: emptied", "TRUNCATE"}, "lake", "show", table)
+	must(t, []string{topic + " lands in"}, "land", topic, "--schema", schema, "--partitions", "1", "--until-landed")
+	must(t, []string{"2 rows", "verified"}, "lake", "verify", table, "--topic", topic, "--dead-letters", dead, brokers)
 }
 
 // TestProveNeedsNothing: without brokers, registry and lake all of it runs inside.

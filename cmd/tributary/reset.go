@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -28,7 +27,8 @@ func newReset() *cobra.Command {
 		Short: "Let an application begin anew: offsets, internal topics, local state",
 		Long: "Prints what a reset would do, and with --execute does it: it deletes the internal topics, the group with its committed offsets, and the\n" +
 			"local state below --state-dir. Output topics stay. It refuses while an instance runs, and, unless --lake says what becomes of them, if\n" +
-			"the application lands in tables. For an application of your own, call engine.ResetApplication in your program.",
+			"the application lands in tables. For streams that `tributary land` lands, use `tributary land reset`. For an application of your own, call\n" +
+			"engine.ResetApplication in your program.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plan, err := application(args[0])
@@ -53,7 +53,7 @@ func newReset() *cobra.Command {
 	}
 	security.Add(cmd.Flags())
 	cmd.Flags().StringVar(&stateDir, "state-dir", "", "state directory of the instance on this machine")
-	cmd.Flags().StringVar(&lake, "lake", "refuse", "what becomes of lake tables: refuse or keep")
+	cmd.Flags().StringVar(&lake, "lake", "refuse", "what becomes of lake tables: refuse, keep, or truncate (all of the input lands anew)")
 	cmd.Flags().BoolVar(&execute, "execute", false, "do it, instead of saying what it would do")
 	return cmd
 }
@@ -65,13 +65,18 @@ func lakeReset(name string) (engine.LakeReset, error) {
 	case "keep":
 		return engine.KeepLake, nil
 	case "truncate":
-		return 0, errors.New("--lake truncate: tables are not emptied by a reset, since others may read them; delete the table's directory yourself, and reset with --lake keep")
+		return engine.TruncateLake, nil
 	}
-	return 0, fmt.Errorf("--lake %s: choose refuse or keep", name)
+	return 0, fmt.Errorf("%s: choose refuse, keep or truncate", name)
 }
 
 func reset(ctx context.Context, out io.Writer, plan *topology.Plan, opts engine.ResetOptions) error {
 	report, err := engine.ResetApplication(ctx, plan, opts)
+	return printReset(out, report, err)
+}
+
+// printReset says what a reset does, or has done.
+func printReset(out io.Writer, report *engine.ResetReport, err error) error {
 	if report != nil {
 		fmt.Fprint(out, strings.TrimRight(report.String(), "\n")+"\n")
 	}

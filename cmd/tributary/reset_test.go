@@ -25,8 +25,8 @@ func TestReset(t *testing.T) {
 	for _, c := range []struct{ lake, out, err string }{
 		{"refuse", "", "say that tables are kept"},
 		{"keep", "keep table", ""},
-		{"truncate", "", "delete the table's directory yourself"},
-		{"burn", "", "choose refuse or keep"},
+		{"truncate", "Nothing was changed", ""},
+		{"burn", "", "choose refuse, keep or truncate"},
 	} {
 		out, err := run("--lake", c.lake)
 		if !strings.Contains(out, c.out) || c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {

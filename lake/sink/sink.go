@@ -28,6 +28,26 @@ type Checker interface {
 	CheckRow(key, value any, meta *Meta) error
 }
 
+// Truncater is a Sink whose table can be emptied, and made to forget how far its inputs have landed, in one step: for an application that is to
+// land everything anew.
+type Truncater interface {
+	Sink
+	// Truncate does that, or without execute says what it would do and changes nothing. inputs are the topics that the sink reads. What was done
+	// already is not done again. Writers that still have the table open are fenced.
+	// Errors: *RefusedError if this table may not be emptied; any other error leaves the table as it was or emptied, never in between.
+	Truncate(ctx context.Context, env Env, inputs []string, execute bool) (Truncation, error)
+}
+
+// Truncation is what emptying a table means, or has meant.
+type Truncation struct {
+	Version    int64 // the table's: -1 if there is none
+	Files      int   // that it loses; the objects stay until a vacuum deletes them
+	Rows       int64 // -1 if the table doesn't say
+	Bytes      int64 // of the files
+	Partitions int   // whose progress it forgets
+	Changed    bool  // false: there is nothing to empty or to forget
+}
+
 // Env is what the process gives a sink.
 type Env struct {
 	ApplicationID string // of the topology
