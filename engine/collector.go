@@ -15,6 +15,7 @@ import (
 type collector struct {
 	e     *Engine
 	r     *runner
+	hand  *txn.Hand
 	ctx   context.Context // of the engine's life: a blocked send ends with it
 	arena []byte
 	turn  uint32 // for records without a key
@@ -112,7 +113,7 @@ func (c *collector) produce(r txn.Record) error {
 }
 
 func (c *collector) send(r txn.Record) error {
-	if err := c.e.producer.Produce(c.ctx, r); err != nil {
+	if err := c.hand.Produce(c.ctx, r); err != nil {
 		return &producerError{err}
 	}
 	return nil

@@ -62,6 +62,9 @@ type Offsets struct {
 	Positions []offsets.Position
 }
 
+// minSpares is how many entries are kept whatever a transaction has needed: about a megabyte.
+const minSpares = 4096
+
 // Commit ends the open transaction with the offsets that belong to it. There must be one with at least one record. ctx bounds all
 // of it; where it ends early the outcome says what that means. Without transactions (at-least-once) it flushes and commits the
 // offsets plainly: Committed or Aborted, and records may have been written in both cases.
@@ -77,6 +80,7 @@ func (p *Producer) Commit(ctx context.Context, of ...Offsets) (Outcome, error) {
 		return Aborted, err
 	}
 	p.written = t.written.Load()
+	p.spares.trim(max(p.written, minSpares))
 	if p.cfg.TransactionalID == "" {
 		p.current.Store(nil)
 		return p.commitPlainly(ctx, of)

@@ -26,8 +26,8 @@ type Config struct {
 	Logger  *slog.Logger
 }
 
-// Producer produces records in transactions. Produce may be called by many goroutines at once; the other methods by one at a
-// time, while none produces.
+// Producer produces records in transactions. Many goroutines may produce at once, each with a Hand of its own; the other methods
+// are called by one at a time, while none produces.
 type Producer struct {
 	cfg    Config
 	client *kgo.Client
@@ -38,7 +38,7 @@ type Producer struct {
 
 	mu      sync.Mutex // guards the beginning of a transaction
 	current atomic.Pointer[transaction]
-	entries sync.Pool
+	spares  spares
 }
 
 // transaction is what is known of the open transaction. A record's acknowledgement finds it by its entry, so one that comes late
@@ -50,15 +50,6 @@ type transaction struct {
 	mu      sync.Mutex
 	err     error // the first that a record met
 	refused []Refused
-}
-
-// entry is a record on its way, and what its acknowledgement needs. Entries are reused.
-type entry struct {
-	record  kgo.Record
-	promise func(*kgo.Record, error) // acknowledged, bound once
-	pool    *sync.Pool
-	txn     *transaction
-	end     *End
 }
 
 // End follows how far records got into a partition: the offset behind the last one acknowledged.
@@ -79,13 +70,7 @@ func (e *End) Reached(offset int64) {
 
 // New makes a producer. Nothing is sent before Reset.
 func New(cfg Config) *Producer {
-	p := &Producer{cfg: cfg}
-	p.entries.New = func() any {
-		e := &entry{pool: &p.entries}
-		e.promise = e.acknowledged
-		return e
-	}
-	return p
+	return &Producer{cfg: cfg}
 }
 
 // Reset starts the producer anew, at first as well as after any outcome but Committed: whatever this transactional id has open is
@@ -170,25 +155,6 @@ type Record struct {
 	End *End
 }
 
-// Produce sends a record to its partition, beginning a transaction where none is open. It may block while many records are in
-// flight. Failures show at Commit, and as soon as they are known in Err.
-func (p *Producer) Produce(ctx context.Context, r Record) error {
-	t := p.current.Load()
-	if t == nil {
-		var err error
-		if t, err = p.begin(); err != nil {
-			return err
-		}
-	}
-	e := p.entries.Get().(*entry)
-	to := &e.record // empty: a record of 200 bytes isn't copied for a few fields
-	to.Topic, to.Partition, to.Key, to.Value, to.Headers = r.Topic, r.Partition, r.Key, r.Value, r.Headers
-	to.Timestamp = time.UnixMilli(r.Timestamp)
-	e.txn, e.end = t, r.End
-	p.client.Produce(ctx, &e.record, e.promise)
-	return nil
-}
-
 func (p *Producer) begin() (*transaction, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,21 +169,6 @@ func (p *Producer) begin() (*transaction, error) {
 	t := &transaction{began: time.Now()}
 	p.current.Store(t)
 	return t, nil
-}
-
-func (e *entry) acknowledged(r *kgo.Record, err error) {
-	switch {
-	case err != nil:
-		e.txn.fail(&ProduceError{Topic: r.Topic, Partition: r.Partition, Err: err})
-		e.txn.refuse(r, err)
-	default:
-		e.txn.written.Add(1)
-		if e.end != nil {
-			e.end.Reached(r.Offset)
-		}
-	}
-	e.txn, e.end, e.record = nil, nil, kgo.Record{}
-	e.pool.Put(e)
 }
 
 func (t *transaction) fail(err error) {

@@ -51,7 +51,7 @@ func (f *fixture) producer(opts ...kgo.Opt) *Producer {
 
 func (f *fixture) produce(p *Producer, value string) {
 	f.t.Helper()
-	if err := p.Produce(f.t.Context(), Record{Topic: f.name, Partition: 1, Value: []byte(value), Timestamp: time.Now().UnixMilli()}); err != nil {
+	if err := p.Hand().Produce(f.t.Context(), Record{Topic: f.name, Partition: 1, Value: []byte(value), Timestamp: time.Now().UnixMilli()}); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -208,7 +208,7 @@ func TestFailedRecordSpoilsTheTransaction(t *testing.T) {
 		f := newFixture(t, c, "failed-record")
 		p := f.producer()
 		f.produce(p, "lost")
-		if err := p.Produce(t.Context(), Record{Topic: f.name, Partition: 7, Value: []byte("x")}); err != nil { // there is no partition 7
+		if err := p.Hand().Produce(t.Context(), Record{Topic: f.name, Partition: 7, Value: []byte("x")}); err != nil { // there is no partition 7
 			t.Fatal(err)
 		}
 		outcome, err := p.Commit(t.Context(), f.offsets(outsider, 1))
@@ -233,7 +233,7 @@ func TestEndsAndTwoGroups(t *testing.T) {
 		for _, want := range []int64{2, 5} { // the marker of the first is in between
 			var end End
 			for range 2 {
-				if err := p.Produce(t.Context(), Record{Topic: f.name, Partition: 1, Value: []byte("x"), Timestamp: time.Now().UnixMilli(), End: &end}); err != nil {
+				if err := p.Hand().Produce(t.Context(), Record{Topic: f.name, Partition: 1, Value: []byte("x"), Timestamp: time.Now().UnixMilli(), End: &end}); err != nil {
 					t.Fatal(err)
 				}
 			}
