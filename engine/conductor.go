@@ -349,6 +349,9 @@ func (e *Engine) takeOpened(o opened) error {
 	r.open = true
 	r.runs.Store(true)
 	e.inputs.Add(positions)
+	r.inMu.Lock()
+	r.tellIntake()
+	r.inMu.Unlock()
 	e.queue.wake(r)
 	e.log.Debug("task runs", "task", r.spec.id.String(), "from", positions)
 	return nil

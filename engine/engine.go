@@ -49,6 +49,7 @@ type Engine struct {
 	control       *kgo.Client // admin, group and offset requests
 	restoreClient *kgo.Client // reads changelogs and global topics
 	inputs        *fetch.Inputs
+	intake        *intake
 	producer      *txn.Producer
 	resources     *state.Resources
 	membership    group.Membership
@@ -117,6 +118,7 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), standbySlots: make(chan struct{}, standbysAtOnce), purgedTo: map[task.TopicPartition]int64{}, parting: map[task.ID]int{},
 	}
 	e.letters.e = e
+	e.intake = newIntake(cfg.inputBuffer)
 	e.pacer = newPacer(e.plan, cfg.maxSkew)
 	e.writeShare.Store(cfg.writeBuffer)
 	e.reg = newRegistry(e)

@@ -84,6 +84,7 @@ func (e *Engine) paceCommitted() {
 			e.pacer.mu.Unlock()
 			if had, known := r.ends[tp]; known && end != nil && end.Next() > had {
 				r.ends[tp] = end.Next()
+				r.tellIntake()
 				r.pace.dueSince.Store(e.cfg.clock().UnixNano())
 			}
 		}

@@ -34,15 +34,21 @@ type runner struct {
 	gone    *retired // where its counts go in the end
 
 	// The inbox: what was fetched and the task has not taken yet.
-	inMu     sync.Mutex
-	inbox    []delivery
-	inBytes  map[task.TopicPartition]int
-	paused   map[task.TopicPartition]bool
-	ends     map[task.TopicPartition]int64 // last stable offset, where known
-	taken    map[task.TopicPartition]int64 // the position up to which the task has the records
-	done     []task.Position               // how far the task has come, after its last slice
-	closed   bool                          // nothing is taken any more
-	pauseCap int                           // bytes of one input above which it is paused
+	inMu      sync.Mutex
+	inbox     []delivery
+	inBytes   map[task.TopicPartition]int
+	paused    map[task.TopicPartition]bool
+	ends      map[task.TopicPartition]int64 // last stable offset, where known
+	taken     map[task.TopicPartition]int64 // the position up to which the task has the records
+	delivered map[task.TopicPartition]int64 // the position up to which the inbox had them
+	intake    *intake
+	told      struct { // to the intake
+		bytes  int64
+		hungry bool
+	}
+	done     []task.Position // how far the task has come, after its last slice
+	closed   bool            // nothing is taken any more
+	pauseCap int             // bytes of one input above which it is paused, if the intake is full
 
 	// The conductor's own.
 	open      bool                          // processes
@@ -90,7 +96,7 @@ func (e *Engine) newRunner(spec *taskSpec, pauseCap int) *runner {
 	r := &runner{
 		spec: spec, pauseCap: pauseCap, gone: &e.stats.gone,
 		inBytes: map[task.TopicPartition]int{}, paused: map[task.TopicPartition]bool{}, ends: map[task.TopicPartition]int64{},
-		taken:     map[task.TopicPartition]int64{},
+		taken: map[task.TopicPartition]int64{}, delivered: map[task.TopicPartition]int64{}, intake: e.intake,
 		committed: map[task.TopicPartition]int64{}, deadFloor: map[task.TopicPartition]int64{},
 	}
 	r.streamTime.Store(processors.NoTimestamp)
@@ -106,7 +112,7 @@ type pauser interface {
 	Resume(parts ...fetch.Partition)
 }
 
-// deliver puts a batch into the inbox, and pauses the input if it has enough now.
+// deliver puts a batch into the inbox, and pauses the input if it has more than its share and others have too little.
 func (r *runner) deliver(b *fetch.Batch, inputs pauser) {
 	tp := task.TopicPartition(b.Partition)
 	d := delivery{tp: tp, records: rawRecords(b.Records), next: b.Next}
@@ -121,7 +127,9 @@ func (r *runner) deliver(b *fetch.Batch, inputs pauser) {
 	r.inbox = append(r.inbox, d)
 	r.inBytes[tp] += d.bytes
 	r.ends[tp] = max(r.ends[tp], b.Stable)
-	if r.inBytes[tp] > r.pauseCap && !r.paused[tp] {
+	r.delivered[tp] = max(r.delivered[tp], d.next)
+	r.tellIntake()
+	if r.inBytes[tp] > r.pauseCap && !r.paused[tp] && (r.intake == nil || r.intake.full()) {
 		r.paused[tp] = true
 		inputs.Pause(b.Partition)
 	}
@@ -188,6 +196,7 @@ func (r *runner) afterSlice(inputs pauser) {
 			inputs.Resume(fetch.Partition(tp))
 		}
 	}
+	r.tellIntake()
 }
 
 // lag tells how many records of an input are still to be fetched.
@@ -222,6 +231,7 @@ func (r *runner) moved() []task.Position {
 func (r *runner) shut() error {
 	r.inMu.Lock()
 	r.closed, r.inbox = true, nil
+	r.tellIntake()
 	if r.cancel != nil {
 		r.cancel()
 	}

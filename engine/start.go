@@ -95,19 +95,23 @@ func (e *Engine) makeClients(ctx context.Context, started *closers) (err error) 
 	}
 	started.add(func() error { e.restoreClient.Close(); return nil })
 	e.inputs, err = fetch.NewInputs(fetch.InputsConfig{
-		Client: e.clientOptions("input"), MaxBytes: int32(min(e.cfg.inputBuffer/2, 50<<20)), MaxPartitionBytes: 1 << 20, MaxWait: 250 * time.Millisecond,
+		Client: e.clientOptions("input"), MaxWait: 250 * time.Millisecond, Ready: e.intake.await,
+		MaxBytes: fetchBytes(e.cfg.inputBuffer/8, 50<<20), MaxPartitionBytes: fetchBytes(e.cfg.inputBuffer/48, 1<<20),
 	})
 	if err != nil {
 		return err
 	}
 	started.add(func() error { e.inputs.Close(); return nil })
-	cfg := txn.Config{Client: append(e.clientOptions("producer"), kgo.MaxBufferedRecords(50_000), kgo.ProducerBatchMaxBytesFn(e.limits.batchBytes)), Timeout: e.cfg.transaction, Logger: e.log}
+	cfg := txn.Config{Client: append(e.clientOptions("producer"), kgo.MaxBufferedRecords(20_000), kgo.ProducerBatchMaxBytesFn(e.limits.batchBytes)), Timeout: e.cfg.transaction, Logger: e.log}
 	if e.cfg.guarantee == ExactlyOnce {
 		cfg.TransactionalID = e.identity.TransactionalID(e.plan.ApplicationID)
 	}
 	e.producer = txn.New(cfg)
 	return nil
 }
+
+// fetchBytes keeps a part of the intake within what is sensible as the limit of a fetch.
+func fetchBytes(part, most int64) int32 { return int32(min(max(part, 64<<10), most)) }
 
 // awaitBrokers waits until a broker answers: an instance may be started before its brokers.
 func (e *Engine) awaitBrokers(ctx context.Context) error {

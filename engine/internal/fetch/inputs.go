@@ -35,11 +35,15 @@ type InputsConfig struct {
 	MaxBytes          int32         // of one fetch from one broker
 	MaxPartitionBytes int32         // of one partition in one fetch
 	MaxWait           time.Duration // of a fetch for records; bounds how long a resumed partition waits
+	// Ready, if not nil, is called before each poll, and returns when more is wanted, or when its context ends. One fetch of each broker is made
+	// meanwhile.
+	Ready func(context.Context)
 }
 
 // Inputs reads the partitions that are added to it. Its methods may be called from any goroutine.
 type Inputs struct {
 	client *kgo.Client
+	ready  func(context.Context)
 
 	mu      sync.Mutex
 	cond    *sync.Cond
@@ -64,7 +68,7 @@ func NewInputs(cfg InputsConfig) (*Inputs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fetch client: %w", err)
 	}
-	in := &Inputs{client: client}
+	in := &Inputs{client: client, ready: cfg.Ready}
 	in.cond = sync.NewCond(&in.mu)
 	return in, nil
 }
@@ -75,6 +79,9 @@ func (in *Inputs) Close() { in.client.Close() }
 // Run fetches and delivers until ctx ends. deliver must not block for long, and must not call the methods of Inputs but Pause and Resume.
 func (in *Inputs) Run(ctx context.Context, deliver func([]Batch)) {
 	for ctx.Err() == nil {
+		if in.ready != nil {
+			in.ready(ctx)
+		}
 		poll := in.beginPoll(ctx)
 		fetches := in.client.PollFetches(poll)
 		if batches := collect(fetches); len(batches) > 0 {
