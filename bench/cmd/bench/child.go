@@ -18,6 +18,7 @@ const (
 	roleRaw     = "raw"
 	roleHarness = "harness"
 	roleGoka    = "goka"
+	roleScaling = "scaling"
 )
 
 // childMain is one run in a process of its own. It prints its results.
@@ -36,6 +37,11 @@ func childMain(ctx context.Context, args []string) error {
 	flags.IntVar(&cfg.Records, "records", 200_000, "")
 	flags.IntVar(&cfg.Keys, "keys", 100_000, "")
 	flags.IntVar(&cfg.Rounds, "rounds", 4, "")
+	flags.StringVar(&cfg.Topic, "topic", "", "")
+	flags.Int64Var(&cfg.Skip, "skip", 0, "")
+	flags.StringVar(&cfg.Start, "start", "", "")
+	flags.BoolVar(&cfg.NoHeapLimit, "no-heap-limit", false, "")
+	flags.DurationVar(&cfg.Window, "window", time.Second, "")
 	flags.BoolVar(&cfg.OnDisk, "disk", false, "")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -62,6 +68,9 @@ func runChild(ctx context.Context, role string, cfg workload.Config) ([]measure.
 		return []measure.Result{r}, err
 	case roleGoka:
 		r, err := workload.RunGoka(ctx, cfg)
+		return []measure.Result{r}, err
+	case roleScaling:
+		r, err := workload.RunScaling(ctx, cfg)
 		return []measure.Result{r}, err
 	case roleEngine:
 		r, err := workload.RunEngine(ctx, cfg)

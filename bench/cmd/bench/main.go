@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -24,6 +25,7 @@ type options struct {
 	out       string // directory of the report
 	profile   bool
 	heap      string
+	scale     scaleOptions
 }
 
 func main() {
@@ -44,7 +46,7 @@ func main() {
 func bench(ctx context.Context, args []string) error {
 	o := options{}
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
-	list := flags.String("workload", "a,b,c,d,e,f,g,h,i", "which workloads, by comma; see bench/README.md")
+	list := flags.String("workload", "a,b,c,d,e,f,g,h,i", "which workloads, by comma, scaling among them; see bench/README.md")
 	flags.StringVar(&o.peers, "peers", "", "directory of the peers' programs, built; without it they are left out")
 	flags.StringVar(&o.against, "against", "", "another build of this program to compare with: before and after a change")
 	flags.IntVar(&o.records, "records", 2_000_000, "records of the input")
@@ -54,6 +56,11 @@ func bench(ctx context.Context, args []string) error {
 	flags.StringVar(&o.out, "out", "bench-report", "directory for report.md, report.json and profiles")
 	flags.BoolVar(&o.profile, "profile", true, "run Tributary once more in each workload, uncounted, and keep CPU and allocation profiles beside the report")
 	flags.StringVar(&o.heap, "broker-heap", "1g", "memory of the broker's JVM")
+	flags.StringVar(&o.scale.parts, "scale-parts", "instances,keys,windows,tasks", "which parts of the workload scaling, by comma")
+	flags.IntVar(&o.scale.records, "scale-records", 1_000_000, "records that are measured for each point of scaling")
+	flags.IntVar(&o.scale.keys, "scale-keys", 10_000_000, "keys of scaling, at most")
+	flags.IntVar(&o.scale.windows, "scale-windows", 10_000, "live windows of a key of scaling, at most")
+	flags.IntVar(&o.scale.tasks, "scale-tasks", 2_000, "tasks of one instance of scaling, at most")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -61,6 +68,21 @@ func bench(ctx context.Context, args []string) error {
 		return fmt.Errorf("%q is not a flag: workloads are chosen by -workload", flags.Arg(0))
 	}
 	o.workloads = strings.Split(*list, ",")
+	scales := slices.Contains(o.workloads, scalingWorkload)
+	o.workloads = slices.DeleteFunc(o.workloads, func(w string) bool { return w == scalingWorkload })
+	if len(o.workloads) > 0 {
+		if err := compare(ctx, o); err != nil {
+			return err
+		}
+	}
+	if scales {
+		return scale(ctx, o)
+	}
+	return nil
+}
+
+// compare runs the workloads that others run, too.
+func compare(ctx context.Context, o options) error {
 	s, err := begin(ctx, o)
 	if err != nil {
 		return err

@@ -57,10 +57,11 @@ type run struct {
 type report struct {
 	opts  options
 	began time.Time
+	load  float64 // at the begin
 	Runs  []run
 }
 
-func newReport(o options) *report { return &report{opts: o, began: time.Now()} }
+func newReport(o options) *report { return &report{opts: o, began: time.Now(), load: measure.Load()} }
 
 func (r *report) add(workload, who string, round int, result measure.Result) {
 	r.Runs = append(r.Runs, run{workload, variantOf(who, result), round, result})
@@ -72,8 +73,7 @@ func (r *report) write(dir string) error {
 		return err
 	}
 	var md strings.Builder
-	fmt.Fprintf(&md, "# Benchmarks of %s\n\n%s, %d CPUs, Kafka %s on the same machine; %d records, %d keys, commits every %v.\n", r.began.UTC().Format("2006-01-02 15:04 MST"),
-		runtime.Version(), runtime.NumCPU(), realkafka.Version(), r.opts.records, r.opts.keys, r.opts.commit)
+	fmt.Fprintf(&md, "# Benchmarks\n\n%s; %d records, %d keys, commits every %v.\n", machine(r.began, r.load), r.opts.records, r.opts.keys, r.opts.commit)
 	for _, w := range r.opts.workloads {
 		md.WriteString("\n" + r.section(w))
 	}
@@ -88,6 +88,12 @@ func (r *report) write(dir string) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "report.json"), b, 0o644)
+}
+
+// machine says when and where something was measured.
+func machine(began time.Time, load float64) string {
+	return fmt.Sprintf("%s, %s, %d CPUs, Kafka %s on the same machine, load %.1f at the begin",
+		began.UTC().Format("2006-01-02 15:04 MST"), runtime.Version(), runtime.NumCPU(), realkafka.Version(), load)
 }
 
 // section is a workload's tables: what each did, and the ratios round by round.

@@ -46,14 +46,32 @@ func begin(ctx context.Context, o options) (*session, error) {
 	return s, nil
 }
 
-func (s *session) startBroker(ctx context.Context) (err error) {
+// beginEmpty starts brokers without an input.
+func beginEmpty(o options, brokers int) (*session, error) {
+	dir, err := os.MkdirTemp("", "tributary-bench-")
+	if err != nil {
+		return nil, err
+	}
+	s := &session{opts: o, dir: dir}
+	if err := s.startBrokers(brokers); err != nil {
+		return nil, errors.Join(err, s.end())
+	}
+	return s, nil
+}
+
+func (s *session) startBrokers(n int) (err error) {
 	say("starting Kafka %s", realkafka.Version())
 	// Event times lie in the past: retention must not take the input.
 	settings := map[string]string{"log.retention.ms": "-1", "log.retention.check.interval.ms": "86400000"}
-	if s.cluster, err = realkafka.Launch(1, []string{"-Xmx" + s.opts.heap}, settings); err != nil {
+	if s.cluster, err = realkafka.Launch(n, []string{"-Xmx" + s.opts.heap}, settings); err != nil {
 		return err
 	}
-	if s.client, err = kgo.NewClient(kgo.SeedBrokers(s.cluster.Addrs()...)); err != nil {
+	s.client, err = kgo.NewClient(kgo.SeedBrokers(s.cluster.Addrs()...))
+	return err
+}
+
+func (s *session) startBroker(ctx context.Context) error {
+	if err := s.startBrokers(1); err != nil {
 		return err
 	}
 	began := time.Now()

@@ -17,6 +17,13 @@ type Config struct {
 	// Profile is a directory for cpu.pprof and allocs.pprof of the measured span. Empty: none.
 	Profile string
 
+	// Of scaling:
+	Topic       string        // the input
+	Skip        int64         // so many records are processed before what is measured
+	Window      time.Duration // size of the windows
+	Start       string        // a file: nothing is processed before it exists. Empty: don't wait
+	NoHeapLimit bool          // many tasks need more than the peers' comparison allows
+
 	// Of the harness:
 	Records, Keys int
 	Rounds        int

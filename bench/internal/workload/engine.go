@@ -16,13 +16,14 @@ import (
 	"github.com/tributary-io/tributary/bench/internal/input"
 	"github.com/tributary-io/tributary/bench/internal/measure"
 	"github.com/tributary-io/tributary/engine"
+	"github.com/tributary-io/tributary/topology"
 )
-
-// idleLook is how long an application without work is looked at.
-const idleLook = 2 * time.Second
 
 // pollEvery is the time between looks at the committed offsets, the same as in the peers' programs.
 const pollEvery = 50 * time.Millisecond
+
+// lookPerTask is the time between looks at an instance that starts, for each of its tasks.
+const lookPerTask = 50 * time.Microsecond
 
 // stuckAfter is when a run without progress is given up.
 const stuckAfter = 2 * time.Minute
@@ -34,32 +35,49 @@ const heapLimit = 96 << 20
 // RunEngine runs a workload on Tributary's engine, exactly once, with its default settings but for the commit interval and
 // compression, until its input is processed and committed.
 func RunEngine(ctx context.Context, cfg Config) (measure.Result, error) {
-	debug.SetMemoryLimit(heapLimit)
+	r, closeClient, err := newEngineRun(ctx, cfg, Input(cfg.Workload), func() (*topology.Plan, error) { return Build(cfg.Workload, cfg.Application, cfg.Out) })
+	if err != nil {
+		return nil, err
+	}
+	defer closeClient()
+	return r.result, r.run(ctx)
+}
+
+// newEngineRun makes a run of a topology that reads a topic. The client that follows its progress has to be closed.
+func newEngineRun(ctx context.Context, cfg Config, topic string, build func() (*topology.Plan, error), opts ...engine.Option) (*engineRun, func(), error) {
+	if !cfg.NoHeapLimit {
+		debug.SetMemoryLimit(heapLimit)
+	}
 	client, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...))
 	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
+		return nil, nil, fmt.Errorf("client: %w", err)
 	}
-	defer client.Close()
-	admin := kadm.NewClient(client)
+	r := &engineRun{cfg: cfg, result: measure.Result{"what": "tributary", "w": cfg.Workload}}
+	if err := r.prepare(ctx, kadm.NewClient(client), topic, build, opts); err != nil {
+		client.Close()
+		return nil, nil, err
+	}
+	return r, client.Close, nil
+}
+
+// prepare makes the engine and who watches it.
+func (r *engineRun) prepare(ctx context.Context, admin *kadm.Client, topic string, build func() (*topology.Plan, error), opts []engine.Option) error {
+	cfg := r.cfg
 	if err := input.CreateTopic(ctx, admin, cfg.Out); err != nil {
-		return nil, err
+		return err
 	}
-	w, err := watch(ctx, admin, cfg.Application, Input(cfg.Workload))
+	var err error
+	if r.watcher, err = watch(ctx, admin, cfg.Application, topic); err != nil {
+		return err
+	}
+	plan, err := build()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	plan, err := Build(cfg.Workload, cfg.Application, cfg.Out)
-	if err != nil {
-		return nil, err
-	}
-	r := &engineRun{cfg: cfg, watcher: w, result: measure.Result{"what": "tributary", "w": cfg.Workload}}
-	r.engine, err = engine.New(plan, engine.Brokers(cfg.Brokers...), engine.StateDir(cfg.StateDir), engine.CommitInterval(cfg.Commit),
+	r.engine, err = engine.New(plan, append([]engine.Option{engine.Brokers(cfg.Brokers...), engine.StateDir(cfg.StateDir), engine.CommitInterval(cfg.Commit),
 		engine.Client(kgo.ProducerBatchCompression(kgo.NoCompression())), // as the peers do by default
-		engine.Logger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))))
-	if err != nil {
-		return nil, err
-	}
-	return r.result, r.run(ctx)
+		engine.Logger(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))}, opts...)...)
+	return err
 }
 
 type engineRun struct {
@@ -70,7 +88,9 @@ type engineRun struct {
 	created time.Time
 
 	begun bool
-	from  measure.Snapshot // running, or the first record, whichever came first
+	from  measure.Snapshot // running, or the first record, whichever came first; or when enough was skipped
+	// skipped is how many records were processed by then, where some are to be skipped.
+	skipped int64
 }
 
 func (r *engineRun) run(ctx context.Context) error {
@@ -79,6 +99,9 @@ func (r *engineRun) run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	before := measure.Take()
 	r.created = before.At
+	if r.cfg.Start != "" {
+		r.engine.Pause()
+	}
 	go func() { ended <- r.engine.Run(ctx) }()
 	err := r.follow(ctx, before, ended)
 	began := time.Now()
@@ -95,10 +118,11 @@ func (r *engineRun) follow(ctx context.Context, before measure.Snapshot, ended c
 	if err != nil {
 		return err
 	}
-	if r.cfg.Workload == "h" {
-		time.Sleep(idleLook)
-		r.result.Add(before, measure.Take(), 0)
-		r.result["rss_mb"] = measure.Memory()
+	if err := r.awaitStart(ctx, ended); err != nil {
+		return err
+	}
+	if r.watcher.total == 0 && r.restored(r.engine.Stats()) == 0 {
+		r.idle(before)
 		return nil
 	}
 	stop, err := profile(r.cfg.Profile)
@@ -113,7 +137,7 @@ func (r *engineRun) follow(ctx context.Context, before measure.Snapshot, ended c
 		return err
 	}
 	stats := r.engine.Stats()
-	n := stats.Processed
+	n := stats.Processed - r.skipped
 	if r.cfg.Workload == "c" {
 		n = r.watcher.total // a record is processed in both sub-topologies
 	}
@@ -158,7 +182,7 @@ func (r *engineRun) awaitRunning(ended chan error) (measure.Snapshot, error) {
 			}
 		}
 		r.sawRecord(s)
-		if s.State == engine.Running {
+		if s.State == engine.Running || s.State == engine.Paused {
 			now := measure.Take()
 			r.result["start_to_running_ms"] = now.At.Sub(r.created).Milliseconds()
 			if !r.cfg.Launched.IsZero() {
@@ -173,7 +197,7 @@ func (r *engineRun) awaitRunning(ended chan error) (measure.Snapshot, error) {
 		case err := <-ended:
 			ended <- err
 			return measure.Snapshot{}, errors.Join(errors.New("the engine ended while it was starting"), err)
-		case <-time.After(time.Millisecond):
+		case <-time.After(max(time.Millisecond, time.Duration(len(s.Tasks))*lookPerTask)): // looking at many tasks must not be what is measured
 		}
 	}
 }
@@ -197,6 +221,9 @@ func (r *engineRun) awaitDone(ctx context.Context, ended chan error) error {
 	for {
 		s := r.engine.Stats()
 		r.sawRecord(s)
+		if r.cfg.Skip > 0 && r.skipped == 0 && s.Processed >= r.cfg.Skip {
+			r.skipped, r.from = s.Processed, measure.Take()
+		}
 		if r.cfg.KillAt > 0 && s.Processed >= r.cfg.KillAt {
 			fmt.Fprintf(os.Stderr, "KILL at processed=%d\n", s.Processed)
 			return syscall.Kill(os.Getpid(), syscall.SIGKILL)

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"testing"
+	"time"
 
 	"github.com/tributary-io/tributary/bench/internal/input"
 	"github.com/tributary-io/tributary/bench/internal/measure"
@@ -29,6 +30,14 @@ func TestTopologiesGiveWhatTheyMust(t *testing.T) {
 			if all[0].Number(measure.Records) != n {
 				t.Errorf("%s: %v records", w, all[0][measure.Records])
 			}
+		}
+	}
+}
+
+func TestScalingBuilds(t *testing.T) {
+	for _, w := range []string{ScaleCount, ScaleWindows, ScaleIdle} {
+		if _, err := buildScaling(Config{Workload: w, Application: "app", Topic: "in", Window: time.Second}); err != nil {
+			t.Errorf("%s: %v", w, err)
 		}
 	}
 }
