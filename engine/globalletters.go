@@ -160,7 +160,7 @@ func (g *globalLetters) try(ctx context.Context, batch []letter) (int, error) {
 		return 0, nil
 	}
 	for _, l := range left {
-		if err := producer.Produce(ctx, l.record); err != nil {
+		if err := producer.Hand().Produce(ctx, l.record); err != nil {
 			return 0, err
 		}
 		if set := notes[l.from]; set != nil {
