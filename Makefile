@@ -117,3 +117,7 @@ SOAK_VERSIONS ?= 10000
 .PHONY: lake-soak
 lake-soak: ## land SOAK_VERSIONS versions of a Delta table with compaction, vacuum and kill -9, and have DuckDB close the books
 	TRIBUTARY_REQUIRE_READERS=1 TRIBUTARY_LAKE_SOAK=$(SOAK_VERSIONS) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./lake
+
+.PHONY: object-stores
+object-stores: ## run the stores' tests against emulators of Google Cloud Storage and Azure; needs npm
+	lake/object/storetest/emulators.sh

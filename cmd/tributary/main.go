@@ -12,7 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	_ "github.com/tributary-io/tributary/lake/object/s3store" // tables at s3://
+	_ "github.com/tributary-io/tributary/lake/object/azurestore" // tables at az:// and abfss://
+	_ "github.com/tributary-io/tributary/lake/object/gcsstore"   // tables at gs://
+	_ "github.com/tributary-io/tributary/lake/object/s3store"    // tables at s3://
 )
 
 func main() {

@@ -13,7 +13,7 @@ import (
 
 // ErrNotConditional says that a store ignores the condition of put-if-absent, so that writers would overwrite one another.
 var ErrNotConditional = errors.New("the store overwrites where it was told to put only if absent, so concurrent writers would lose data; " +
-	"use a store with conditional writes (S3 since 2024, versitygw, MinIO, local disk)")
+	"use a store with conditional writes (S3 since 2024, Google Cloud Storage, Azure, versitygw, MinIO, local disk)")
 
 // checkRacers is how many writers race for one object in the self-test: a store that only looks before it writes gives several
 // winners.

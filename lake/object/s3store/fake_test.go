@@ -7,41 +7,38 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tributary-io/tributary/lake/object/storetest"
 )
 
 // fakeS3 is as much of S3's protocol as the store uses, in path style, with faults. What it can't show is how real stores differ;
 // see TestGateway.
 type fakeS3 struct {
-	mu      sync.Mutex
-	objects map[string][]byte // by bucket/key
-	// fault is asked before each PUT: 0 for none, else an HTTP status to answer without storing; dropReply stores and then breaks the
-	// connection.
-	fault  func(key string) int
-	ignore bool // the condition
-}
+	*storetest.Fake
 
-const dropReply = -1
+	mu    sync.Mutex
+	parts map[string][]byte // of multipart uploads
+}
 
 func (f *fakeS3) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := strings.TrimPrefix(r.URL.Path, "/")
 	switch {
 	case r.Method == http.MethodPut:
 		f.put(w, r, key)
+	case r.Method == http.MethodPost:
+		f.multipart(w, r, key)
 	case r.Method == http.MethodGet && r.URL.Query().Get("list-type") == "2":
 		f.list(w, r, strings.TrimSuffix(key, "/"))
 	case r.Method == http.MethodGet, r.Method == http.MethodHead:
 		f.get(w, r, key)
 	case r.Method == http.MethodDelete:
-		f.mu.Lock()
-		delete(f.objects, key)
-		f.mu.Unlock()
+		f.Remove(key)
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		s3Error(w, http.StatusNotImplemented, "NotImplemented")
@@ -62,25 +59,50 @@ func (f *fakeS3) put(w http.ResponseWriter, r *http.Request, key string) {
 	if strings.Contains(r.Header.Get("Content-Encoding"), "aws-chunked") || strings.HasPrefix(r.Header.Get("X-Amz-Content-Sha256"), "STREAMING") {
 		data = unchunk(data)
 	}
+	if q := r.URL.Query(); q.Has("partNumber") {
+		f.part(w, q.Get("uploadId")+" "+q.Get("partNumber"), data)
+		return
+	}
+	switch status := f.Store(key, data, r.Header.Get("If-None-Match") == "*"); status {
+	case http.StatusOK:
+		w.Header().Set("ETag", etag(data))
+	case storetest.DropReply:
+		storetest.Drop()
+	default:
+		s3Error(w, status, map[int]string{409: "ConditionalRequestConflict", 412: "PreconditionFailed", 403: "AccessDenied", 503: "SlowDown"}[status])
+	}
+}
+
+// part keeps a part of a multipart upload.
+func (f *fakeS3) part(w http.ResponseWriter, id string, data []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	fault := 0
-	if f.fault != nil {
-		fault = f.fault(key)
+	if f.parts == nil {
+		f.parts = map[string][]byte{}
 	}
-	if fault > 0 {
-		s3Error(w, fault, map[int]string{409: "ConditionalRequestConflict", 403: "AccessDenied", 503: "SlowDown"}[fault])
-		return
-	}
-	if _, ok := f.objects[key]; ok && r.Header.Get("If-None-Match") == "*" && !f.ignore {
-		s3Error(w, http.StatusPreconditionFailed, "PreconditionFailed")
-		return
-	}
-	f.objects[key] = data
-	if fault == dropReply {
-		panic(http.ErrAbortHandler)
-	}
+	f.parts[id] = data
 	w.Header().Set("ETag", etag(data))
+}
+
+// multipart starts and completes multipart uploads, whose id is the key.
+func (f *fakeS3) multipart(w http.ResponseWriter, r *http.Request, key string) {
+	w.Header().Set("Content-Type", "application/xml")
+	if r.URL.Query().Has("uploads") {
+		fmt.Fprintf(w, "<InitiateMultipartUploadResult><UploadId>%s</UploadId></InitiateMultipartUploadResult>", url.QueryEscape(key))
+		return
+	}
+	var data []byte
+	f.mu.Lock()
+	for n := 1; ; n++ {
+		part, ok := f.parts[fmt.Sprint(r.URL.Query().Get("uploadId"), " ", n)]
+		if !ok {
+			break
+		}
+		data = append(data, part...)
+	}
+	f.mu.Unlock()
+	f.Store(key, data, false)
+	fmt.Fprintf(w, "<CompleteMultipartUploadResult><ETag>%s</ETag></CompleteMultipartUploadResult>", "&quot;x&quot;")
 }
 
 // unchunk undoes the AWS chunked encoding: size in hex, signature or nothing, data.
@@ -103,9 +125,7 @@ func etag(data []byte) string {
 }
 
 func (f *fakeS3) get(w http.ResponseWriter, r *http.Request, key string) {
-	f.mu.Lock()
-	data, ok := f.objects[key]
-	f.mu.Unlock()
+	data, ok := f.Load(key)
 	if !ok {
 		s3Error(w, http.StatusNotFound, "NoSuchKey")
 		return
@@ -126,24 +146,16 @@ type listEntry struct {
 	Size                    int
 }
 
-// list answers in pages of three.
 func (f *fakeS3) list(w http.ResponseWriter, r *http.Request, bucket string) {
 	q := r.URL.Query()
-	after := max(q.Get("start-after"), q.Get("continuation-token"))
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var res listResult
-	for _, name := range slices.Sorted(maps.Keys(f.objects)) {
-		key, ok := strings.CutPrefix(name, bucket+"/")
-		if !ok || key <= after || !strings.HasPrefix(key, q.Get("prefix")) {
-			continue
-		}
-		if len(res.Contents) == 3 {
-			res.IsTruncated = true
-			res.NextContinuationToken = res.Contents[2].Key
-			break
-		}
-		res.Contents = append(res.Contents, listEntry{key, time.Now().UTC().Format(time.RFC3339), etag(f.objects[name]), len(f.objects[name])})
+	keys, more := f.Page(bucket, q.Get("prefix"), max(q.Get("start-after"), q.Get("continuation-token")))
+	res := listResult{IsTruncated: more}
+	if more {
+		res.NextContinuationToken = keys[len(keys)-1]
+	}
+	for _, key := range keys {
+		data, _ := f.Load(bucket + "/" + key)
+		res.Contents = append(res.Contents, listEntry{key, time.Now().UTC().Format(time.RFC3339), etag(data), len(data)})
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	_ = xml.NewEncoder(w).Encode(res)
