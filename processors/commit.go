@@ -31,6 +31,7 @@ type heldRow struct {
 	key    []byte
 	window Window
 	old    []byte // nil if there was no row
+	ts     int64  // of the last write, for stores that don't keep it
 	by     state.Context
 	dead   bool
 }

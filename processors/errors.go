@@ -121,6 +121,16 @@ func (e *UnknownChildError) Error() string {
 	return fmt.Sprintf("node %s has no child %q", e.Node, e.Child)
 }
 
+// NegativeTimeError says that a processor forwarded a record with a negative time.
+type NegativeTimeError struct {
+	Node      string
+	Timestamp int64 // ms
+}
+
+func (e *NegativeTimeError) Error() string {
+	return fmt.Sprintf("node %s forwards a record with the negative time %d", e.Node, e.Timestamp)
+}
+
 // SerializationError says that a key or value could not be encoded for a topic.
 type SerializationError struct {
 	What  string // "key" or "value"

@@ -156,8 +156,10 @@ func TestSinkErrors(t *testing.T) {
 		Topic: "t", Key: serde.String, Value: serde.String,
 		Partitioner: func(string, *processors.Record[string, string], int32) (int32, error) { return 3, nil },
 	})
-	must(e, out, "k", "v", 1)
-	if len(e.failures) != 3 || len(e.produced) != 0 {
+	if err := pipe(e, out, "k", "v", 1); err == nil || processors.IsFatal(err) {
+		t.Errorf("an error of a partitioner is for the sink's parent to handle, got %v", err)
+	}
+	if len(e.failures) != 2 || len(e.produced) != 0 {
 		t.Errorf("failures %v, produced %v", e.failures, e.produced)
 	}
 }

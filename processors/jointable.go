@@ -202,5 +202,8 @@ func (b *bufferedJoin[K, L, R, O]) release(held *state.BufferedRecord) error {
 	}
 	b.ctx.Context = held.Context
 	b.out = Record[K, L]{Key: key, Value: value.Value, Timestamp: held.Context.Timestamp, Headers: held.Context.Headers}
-	return b.joinNow(&b.out)
+	if err := b.joinNow(&b.out); err != nil {
+		return b.rt.Failed(err) // the record's, not the buffer's: if it is left out, those behind it go on
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package processors
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/tributary-io/tributary/state"
@@ -44,9 +43,9 @@ func (c *baseContext) outcome(err error) error {
 	return err
 }
 
-// sent remembers an error of a child.
+// sent remembers a fatal error of a child. Others, which are those of a sink, are for the user's code to return or not.
 func (c *baseContext) sent(err error) error {
-	if err != nil {
+	if err != nil && IsFatal(err) {
 		c.failed = err
 	}
 	return err
@@ -96,7 +95,7 @@ func (c *processorContext[K, V]) ForwardTo(child string, r *Record[K, V]) error 
 // send sets what a user may have left out. The copy also lets the user's own record be changed by nobody.
 func (c *processorContext[K, V]) send(next Next[K, V], r *Record[K, V]) error {
 	if r.Timestamp < 0 {
-		return fmt.Errorf("node %s forwards a record with the negative time %d", c.NodeName(), r.Timestamp)
+		return &NegativeTimeError{Node: c.NodeName(), Timestamp: r.Timestamp}
 	}
 	c.out = *r
 	c.out.KeyNull = r.KeyNull || c.keys.isNil(r.Key)

@@ -59,8 +59,11 @@ func (t *rows[K, V]) flush(out *updates[K, V]) error {
 			return err
 		}
 		ts := now.Timestamp
-		if now.Null {
+		switch {
+		case now.Null:
 			ts = row.by.Timestamp
+		case !t.timestamped:
+			ts = row.ts
 		}
 		return out.forward(key, c, ts, row.by.Headers)
 	})
@@ -135,6 +138,7 @@ func (t *rows[K, V]) put(v V, null bool, ts int64) (put, latest bool, err error)
 		if err := t.held.touch(t.key, t.key, Window{}, t.bytesNow); err != nil {
 			return false, false, err
 		}
+		t.held.held[len(t.held.held)-1].ts = ts
 	}
 	if t.versions == nil {
 		if err := t.kv.Put(t.key, data, ts); err != nil {

@@ -16,8 +16,9 @@ type Multicast[K, V any] func(dst []int32, topic string, r *Record[K, V], partit
 
 // TopicSink writes to a topic, with each record's time and headers. It is a Supplier.
 //
-// A key or value that can't be encoded goes to the production-error handler; an error of TopicOf or Partitioner to the
-// processing-error handler.
+// A key or value that can't be encoded goes to the production-error handler. What that doesn't let go, and an error of TopicOf or Partitioner,
+// is an error of the sink's parent, as in Kafka Streams: the parent's processing-error handler decides, its further children aren't
+// reached, and right behind a source the error is fatal.
 type TopicSink[K, V any] struct {
 	// Topic is the topic's full name. TopicOf, if set, chooses one for each record instead.
 	Topic   string
@@ -49,7 +50,14 @@ func (s TopicSink[K, V]) New(rt Runtime, children []Child) (Instance, error) {
 	} else {
 		n.byTopic = map[string]*boundTopic[K, V]{}
 	}
-	return Instance{Next: Guard(rt, n.process)}, nil
+	ctx := rt.Context()
+	return Instance{Next: Next[K, V](func(r *Record[K, V]) error {
+		timestamp, headers := ctx.Timestamp, ctx.Headers
+		ctx.Timestamp, ctx.Headers = r.Timestamp, r.Headers
+		err := n.process(r)
+		ctx.Timestamp, ctx.Headers = timestamp, headers
+		return err
+	})}, nil
 }
 
 // topicSink is a TopicSink of one task.
@@ -89,7 +97,7 @@ func (n *topicSink[K, V]) process(r *Record[K, V]) error {
 		if serde.Retriable(err) {
 			return fatal(err)
 		}
-		return fatal(n.rt.SerializationFailed(to.topic, err))
+		return n.rt.SerializationFailed(to.topic, err)
 	}
 	partitions, err := n.choose(to.topic, r)
 	if err != nil {

@@ -120,8 +120,8 @@ func ForEach[K, V any](f func(K, V) error) Supplier {
 
 // PassThrough sends records on as they are: the nodes of merges and branches.
 func PassThrough[K, V any]() Supplier {
-	return SupplierFunc(func(_ Runtime, children []Child) (Instance, error) {
+	return SupplierFunc(func(rt Runtime, children []Child) (Instance, error) {
 		next, err := Fan[K, V](children)
-		return Instance{Next: next}, err
+		return Instance{Next: Guard(rt, next)}, err
 	})
 }

@@ -38,7 +38,7 @@ func (v *openMappedView[K, V, V2]) Get(key K) (Row[V2], error) {
 	if err != nil {
 		return noRow[V2](), err
 	}
-	return v.mapped(key, row)
+	return v.compute(key, row)
 }
 
 // GetAsOf implements View.
@@ -47,7 +47,16 @@ func (v *openMappedView[K, V, V2]) GetAsOf(key K, asOf int64) (Row[V2], error) {
 	if err != nil {
 		return noRow[V2](), err
 	}
-	return v.mapped(key, row)
+	return v.compute(key, row)
+}
+
+// compute makes the row. One that is computed to nothing has no time either, as if it weren't there.
+func (v *openMappedView[K, V, V2]) compute(key K, row Row[V]) (Row[V2], error) {
+	computed, err := v.mapped(key, row)
+	if computed.Null {
+		computed.Timestamp = NoTimestamp
+	}
+	return computed, err
 }
 
 // Versioned implements View.

@@ -54,8 +54,11 @@ func (t *windowRows[K, V]) flush(out *updates[Windowed[K], V], end func(start in
 			return err
 		}
 		ts := now.Timestamp
-		if now.Null {
+		switch {
+		case now.Null:
 			ts = row.by.Timestamp
+		case !t.timestamped:
+			ts = row.ts
 		}
 		return out.forward(Windowed[K]{Key: key, Window: Window{Start: start, End: end(start)}}, c, ts, row.by.Headers)
 	})
@@ -101,6 +104,7 @@ func (t *windowRows[K, V]) set(v V, null bool, start, ts int64) error {
 		if err := t.hold(start); err != nil {
 			return err
 		}
+		t.held.held[len(t.held.held)-1].ts = ts
 	}
 	expired, err := t.bytes.Put(t.key, data, start, ts)
 	if err != nil {

@@ -56,7 +56,7 @@ func (db *DB) Seal() (*Generation, error) {
 // dropNeedlessTombstones leaves those out of the changelog of a store that coalesces its updates whose row was neither there at the last
 // commit nor is now: nothing has changed since.
 func (s *store) dropNeedlessTombstones() error {
-	if !s.spec.Caching {
+	if !s.spec.Caching || s.spec.Unsent {
 		return nil
 	}
 	for i := range s.open.log {

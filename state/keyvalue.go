@@ -65,8 +65,32 @@ func (s *keyValue) PutIfAbsent(key, value []byte, ts int64, dst []byte) (old []b
 
 // PutAll implements KeyValueBytes.
 func (s *keyValue) PutAll(entries []BytesEntry) error {
+	if s.lru != nil {
+		return s.putAllLimited(entries)
+	}
 	for i := range entries {
 		if err := s.Put(entries[i].Key, entries[i].Value, entries[i].Timestamp); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putAllLimited is PutAll where entries fall out: as in Kafka Streams the tombstones of all that do come before the records of all that are put.
+func (s *keyValue) putAllLimited(entries []BytesEntry) error {
+	if err := s.writable(); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if _, err := s.write(s.rowKey(e.Key), s.head(e.Timestamp), e.Value); err != nil {
+			return err
+		}
+		if err := s.lru.put(s, e.Key, e.Value != nil); err != nil {
+			return err
+		}
+	}
+	for _, e := range entries {
+		if err := s.logRaw(e.Key, e.Value, s.logTime(e.Value, e.Timestamp)); err != nil {
 			return err
 		}
 	}

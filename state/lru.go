@@ -3,7 +3,7 @@ package state
 import "container/list"
 
 // lru keeps the order of use of an in-memory store with a limit of entries. Getting and putting an entry makes it the newest; what
-// exceeds the limit is deleted from the store, oldest first, and gets a tombstone in the changelog.
+// exceeds the limit is deleted from the store, oldest first, and gets a tombstone in the changelog if the store is a plain one.
 type lru struct {
 	max   int
 	order *list.List // of string keys, newest first
@@ -51,7 +51,9 @@ func (l *lru) put(s *keyValue, key []byte, present bool) error {
 		if err != nil {
 			return err
 		}
-		s.logRow(e, s.headLen(), s.now())
+		if !s.spec.timestamped() {
+			s.logRow(e, s.headLen(), s.now())
+		}
 	}
 	return nil
 }

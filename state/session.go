@@ -89,8 +89,14 @@ func (s *session) changelogKey(row []byte, scratch *[]byte) []byte {
 	return *scratch
 }
 
-// visibleFrom is the earliest end that is not hidden by retention.
-func (s *session) visibleFrom() int64 { return subSaturating(s.StreamTime(), s.spec.RetentionMs) + 1 }
+// visibleFrom is the earliest end that is not hidden by retention. A store that coalesces its updates hides nothing that it still has: see
+// window.visibleFrom.
+func (s *session) visibleFrom() int64 {
+	if s.spec.Caching {
+		return 0
+	}
+	return subSaturating(s.StreamTime(), s.spec.RetentionMs) + 1
+}
 
 // expired is as for windows, by the session's end.
 func (s *session) expired(end int64) bool {

@@ -63,8 +63,8 @@ type Spec struct {
 	// TimeOrdered gives a persistent window or session store the scan order of an in-memory one, as Kafka Streams does for
 	// aggregations that emit on window close.
 	TimeOrdered bool
-	// MaxEntries above 0 makes an in-memory key-value store an LRU map of that many entries. What falls out gets a tombstone
-	// in the changelog.
+	// MaxEntries above 0 makes an in-memory key-value store an LRU map of that many entries. What falls out of a plain one gets a
+	// tombstone in the changelog, what falls out of a timestamped one doesn't, as in Kafka Streams: restoring evicts it again.
 	MaxEntries int
 
 	// RetentionMs is how long windows and sessions are kept, in stream time.
@@ -87,9 +87,11 @@ type Spec struct {
 	// joins and for the subscriptions of joins by foreign key. Restoring ignores them.
 	LogHeaders bool
 	// Caching says that the user wants updates coalesced until the commit. The changelog then has the last record of each key in a
-	// generation whatever the policy, and none of a row that was deleted without having been there at the last commit. Rows of a window store
-	// stay visible beyond RetentionMs until their segment expires, as they do in Kafka Streams' record cache.
+	// generation whatever the policy, and none of a row that was deleted without having been there at the last commit, unless the store is
+	// Unsent. Rows of a window store stay visible beyond RetentionMs until their segment expires, as they do in Kafka Streams' record cache.
 	Caching bool
+	// Unsent says that no operator sends the store's updates on: it is one that a user's processor writes to.
+	Unsent bool
 	// SourceTopic is set where the store is restored from the topic that it is filled from, instead of a changelog of its own.
 	// Such a store emits no changelog records.
 	SourceTopic string

@@ -1,10 +1,14 @@
 package state
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/tributary-io/tributary/serde"
 )
+
+// ErrNullKey is the error of reading or writing a store with the nil of a nullable key.
+var ErrNullKey = errors.New("a key can't be null")
 
 // coder encodes and decodes for a typed facade. It owns scratch buffers, so a facade serves one goroutine at a time.
 type coder[K, V any] struct {
@@ -35,7 +39,7 @@ func (c *coder[K, V]) encodeKey(k K) ([]byte, error) {
 		return nil, fmt.Errorf("store %q: encode key: %w", c.name, err)
 	}
 	if null {
-		return nil, fmt.Errorf("store %q: a key can't be null", c.name)
+		return nil, fmt.Errorf("store %q: %w", c.name, ErrNullKey)
 	}
 	c.kbuf = out
 	return notNil(out), nil

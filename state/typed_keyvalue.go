@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"iter"
 
 	"github.com/tributary-io/tributary/serde"
@@ -58,6 +59,11 @@ func (s *KeyValueStore[K, V]) PutIfAbsent(key K, v V) (old V, ok bool, err error
 	return old, ok, err
 }
 
+// PutAll sets the values of all entries; their timestamps don't count.
+func (s *KeyValueStore[K, V]) PutAll(entries []Entry[K, V]) error {
+	return putAll(&s.c, s.bytes, entries)
+}
+
 // Delete removes key and gives the value it had, if any.
 func (s *KeyValueStore[K, V]) Delete(key K) (old V, ok bool, err error) {
 	old, _, ok, err = deleteKeyValue(&s.c, s.bytes, key)
@@ -98,8 +104,16 @@ type TimestampedKeyValueStore[K, V any] struct {
 	bytes KeyValueBytes
 }
 
-// NewTimestampedKeyValue gives the typed store of kind TimestampedKeyValue with that name.
+// NewTimestampedKeyValue gives the typed store of kind TimestampedKeyValue with that name. A plain one will do, too: its entries have the time -1,
+// and the times that are put are lost, as in Kafka Streams, whose tables may lie in either.
 func NewTimestampedKeyValue[K, V any](s Stores, name string, key serde.Codec[K], val serde.Codec[V]) (*TimestampedKeyValueStore[K, V], error) {
+	if spec, ok := s.Spec(name); ok && spec.Kind == KeyValue {
+		c, b, err := openKeyValue(s, name, KeyValue, key, val)
+		if err != nil {
+			return nil, err
+		}
+		return &TimestampedKeyValueStore[K, V]{c: c, bytes: untimed{b}}, nil
+	}
 	c, b, err := openKeyValue(s, name, TimestampedKeyValue, key, val)
 	if err != nil {
 		return nil, err
@@ -123,6 +137,11 @@ func (s *TimestampedKeyValueStore[K, V]) Put(key K, v V, ts int64) error {
 // PutIfAbsent puts only if key has no value, else gives the value present and ok.
 func (s *TimestampedKeyValueStore[K, V]) PutIfAbsent(key K, v V, ts int64) (old V, oldTS int64, ok bool, err error) {
 	return putIfAbsent(&s.c, s.bytes, key, v, ts)
+}
+
+// PutAll sets the values and timestamps of all entries.
+func (s *TimestampedKeyValueStore[K, V]) PutAll(entries []Entry[K, V]) error {
+	return putAll(&s.c, s.bytes, entries)
 }
 
 // Delete removes key and gives the value and timestamp it had, if any.
@@ -200,6 +219,22 @@ func putIfAbsent[K, V any](c *coder[K, V], b KeyValueBytes, key K, v V, ts int64
 	}
 	old, err = c.decodeGot(got)
 	return old, oldTS, err == nil, err
+}
+
+func putAll[K, V any](c *coder[K, V], b KeyValueBytes, entries []Entry[K, V]) error {
+	encoded := make([]BytesEntry, len(entries))
+	for i, e := range entries {
+		k, err := c.encodeKey(e.Key)
+		if err != nil {
+			return err
+		}
+		v, err := c.encodeValue(e.Value)
+		if err != nil {
+			return err
+		}
+		encoded[i] = BytesEntry{Key: bytes.Clone(k), Value: bytes.Clone(v), Timestamp: e.Timestamp}
+	}
+	return b.PutAll(encoded)
 }
 
 func deleteKeyValue[K, V any](c *coder[K, V], b KeyValueBytes, key K) (old V, oldTS int64, ok bool, err error) {

@@ -86,7 +86,7 @@ func newStore[K, V any](spec state.Spec, key serde.Serde[K], value serde.Serde[V
 	spec.InMemory = o.inMemory
 	spec.Logged = !o.has(optNoLogging)
 	spec.TopicConfig, spec.ChangelogTopic = o.topicConfig, o.changelog
-	spec.Caching = o.onCommit
+	spec.Caching, spec.Unsent = o.onCommit, true
 	if o.has(optLRU) {
 		spec.InMemory, spec.MaxEntries = true, o.maxEntries
 	}

@@ -48,16 +48,15 @@ func (t *Task) failed(n *node, err error) error {
 	})
 }
 
-// serializationFailed hands a failed serialization to the production-error handler.
+// serializationFailed hands a failed serialization to the production-error handler. If that says "fail", it is an error like any other: the
+// processing-error handler is asked next.
 func (t *Task) serializationFailed(n *node, topic string, err error) error {
 	var s *processors.SerializationError
 	if !errors.As(err, &s) {
 		err = &processors.SerializationError{What: "record", Topic: topic, Err: err}
 	}
 	c := t.errorContext(n, err)
-	return t.judge(t.cfg.Handlers.Production, c, n, processors.DroppedProduction, func() error {
-		return t.processingError(n.spec.Name, err)
-	})
+	return t.judge(t.cfg.Handlers.Production, c, n, processors.DroppedProduction, func() error { return err })
 }
 
 // refused hands a record that the brokers don't take to the production-error handler.

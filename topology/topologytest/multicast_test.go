@@ -24,23 +24,41 @@ func byValue(dst []int32, _ string, r *processors.Record[string, string], _ int3
 	return dst, nil
 }
 
+// passOn is a processor that does nothing.
+type passOn struct {
+	ctx processors.ProcessorContext[string, string]
+}
+
+func (p *passOn) Init(ctx processors.ProcessorContext[string, string]) error {
+	p.ctx = ctx
+	return nil
+}
+
+func (p *passOn) Process(r *processors.Record[string, string]) error { return p.ctx.Forward(r) }
+func (p *passOn) Close() error                                       { return nil }
+
 // TestMulticast: a record goes to all the partitions that are chosen, once to each; with none it is dropped and counted, through every kind of sink.
 func TestMulticast(t *testing.T) {
+	// Errors are those of the sink's parent, which is an operator: behind a source they would be fatal.
+	in := func(b *topology.Builder) *topology.Stream[string, string] {
+		return b.Stream("in", serde.String, serde.String).MapValues(func(v string) string { return v })
+	}
 	for name, declare := range map[string]func(*topology.Builder){
 		"To": func(b *topology.Builder) {
-			b.Stream("in", serde.String, serde.String).To("out", topology.Multicast(byValue))
+			in(b).To("out", topology.Multicast(byValue))
 		},
 		"ToDynamic": func(b *topology.Builder) {
-			b.Stream("in", serde.String, serde.String).ToDynamic(func(_, _ string) string { return "out" }, topology.Multicast(byValue))
+			in(b).ToDynamic(func(_, _ string) string { return "out" }, topology.Multicast(byValue))
 		},
 		"Repartition": func(b *topology.Builder) { // each copy is processed by the task of its partition
-			b.Stream("in", serde.String, serde.String).
+			in(b).
 				Repartition(topology.Name("spread"), topology.Multicast(byValue)).
 				To("out")
 		},
 		"AddSink": func(b *topology.Builder) {
 			b.AddSource("source", []string{"in"}, serde.String, serde.String)
-			b.AddSink("sink", "out", serde.String, serde.String, []string{"source"}, topology.Multicast(byValue))
+			b.AddProcessor("pass", func() processors.Processor[string, string, string, string] { return &passOn{} }, []string{"source"})
+			b.AddSink("sink", "out", serde.String, serde.String, []string{"pass"}, topology.Multicast(byValue))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

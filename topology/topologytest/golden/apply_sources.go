@@ -114,7 +114,7 @@ func (b *build) addGlobalTable(o *object) error {
 	}
 	b.noteInput(types, o.str("topic"))
 	t := b.b.GlobalTable(o.str("topic"), types.key.Serde(), types.value.Serde(), opts...)
-	b.stores[t.StoreName()] = storeTypes(types)
+	b.stores[t.StoreName()] = storeTypes{types.key, types.value, b.untimed[t.StoreName()]}
 	b.put(o, &globalNode{t, types})
 	return nil
 }

@@ -44,10 +44,10 @@ func (b *build) stateless(op string, o *object, s streamNode) (node, error) {
 		}
 		return s.selectKey(m, opts), nil
 	case "peek":
-		label := o.str("label")
+		label := b.observed(o)
 		return s.peek(func(k, v any) { b.observe(label, k, v) }, opts), nil
 	case "foreach":
-		label := o.str("label")
+		label := b.observed(o)
 		s.forEach(func(k, v any) { b.observe(label, k, v) }, opts)
 		return nil, nil
 	case "split":
@@ -61,6 +61,13 @@ func (b *build) stateless(op string, o *object, s streamNode) (node, error) {
 		return s.repartition(opts), nil
 	}
 	return nil, b.to(o, s, opts)
+}
+
+// observed gives the label under which an op shows what it sees.
+func (b *build) observed(o *object) string {
+	label := o.str("label")
+	b.labels = append(b.labels, label)
+	return label
 }
 
 func (b *build) mapBoth(o *object, s streamNode, opts options) (node, error) {

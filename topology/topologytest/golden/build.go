@@ -14,6 +14,7 @@ type build struct {
 	cfg     config
 	b       *topology.Builder
 	observe func(label string, key, value any)
+	labels  []string // that are observed
 	nodes   map[string]node
 	papi    map[string]topicTypes // what the nodes of the Processor API send
 	failed  *error
@@ -24,6 +25,7 @@ type build struct {
 	dynamic  *topicTypes // of the last dynamic sink
 
 	stores  map[string]storeTypes
+	untimed map[string]bool // of tables that lie in plain stores
 	joins   []joinedStores
 	expired int64 // puts by queries that came too late
 }
@@ -37,7 +39,7 @@ type patternTypes struct {
 func newBuild(cfg config, observe func(label string, key, value any)) *build {
 	return &build{
 		cfg: cfg, observe: observe, nodes: map[string]node{}, papi: map[string]topicTypes{},
-		inputs: map[string]topicTypes{}, outputs: map[string]topicTypes{}, stores: map[string]storeTypes{},
+		inputs: map[string]topicTypes{}, outputs: map[string]topicTypes{}, stores: map[string]storeTypes{}, untimed: map[string]bool{},
 	}
 }
 

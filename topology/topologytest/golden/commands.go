@@ -121,12 +121,11 @@ func (c *command) plain(s *state.KeyValueStore[any, any]) ([]string, error) {
 	case "putIfAbsent":
 		return one(s.PutIfAbsent(c.arg(1), c.val(2)))
 	case "putAll":
+		var all []state.Entry[any, any]
 		for i := 1; i+1 < len(c.words); i += 2 {
-			if err := s.Put(c.arg(i), c.val(i+1)); err != nil {
-				return nil, err
-			}
+			all = append(all, state.Entry[any, any]{Key: c.arg(i), Value: c.val(i + 1)})
 		}
-		return ok, nil
+		return ok, s.PutAll(all)
 	case "delete":
 		return one(s.Delete(c.arg(1)))
 	case "get":

@@ -54,7 +54,7 @@ func (r *run) dumpStore(name string) (any, error) {
 	if entries == nil {
 		entries = []any{}
 	}
-	return map[string]any{"kind": spec.Kind.String(), "entries": entries}, err
+	return map[string]any{"kind": v.kind.String(), "entries": entries}, err
 }
 
 func (r *run) entries(name string, v *storeView) ([]any, error) {

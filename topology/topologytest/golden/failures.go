@@ -2,9 +2,11 @@ package golden
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 
 	"github.com/tributary-io/tributary/processors"
+	"github.com/tributary-io/tributary/state"
 	"github.com/tributary-io/tributary/topology"
 )
 
@@ -29,6 +31,13 @@ func is[E error](err error) bool {
 	return errors.As(err, &e)
 }
 
+// refusedError is the error of strictString's serializer.
+type refusedError struct{ value string }
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("strictString refuses the value %q", e.value)
+}
+
 // kindOfRun is the format's kind of an error that stopped the topology. The order is the oracle's.
 func kindOfRun(err error) string {
 	switch {
@@ -44,9 +53,9 @@ func kindOfRun(err error) string {
 		return kindInvalidTimestamp
 	case is[*processors.BufferFullError](err):
 		return kindBufferFull
-	case is[*processors.SerializationError](err):
+	case is[*processors.SerializationError](err), is[*refusedError](err): // the latter where a store refuses
 		return kindSerialization
-	case is[*nullError](err), is[*processors.NullError](err), is[runtime.Error](err):
+	case is[*nullError](err), is[*processors.NegativeTimeError](err), is[*processors.NullError](err), is[runtime.Error](err), errors.Is(err, state.ErrNullKey):
 		return kindInvalidArgument
 	}
 	return kindOther

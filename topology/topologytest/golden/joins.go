@@ -84,7 +84,7 @@ func (b *build) join(op string, o *object, j joinOp, left, right node) (node, er
 // joinStreams reads the rest of a join of streams, and notes the types of its stores.
 func (b *build) joinStreams(o *object, j joinOp, left streamNode, right node) (node, error) {
 	w := joinWindows(o.obj("windows"))
-	stores := joinedStores{left: storeTypes(left.types()), right: storeTypes(right.types())}
+	stores := joinedStores{left: typesOfStore(left.types()), right: typesOfStore(right.types())}
 	if o.has("named") {
 		stores.base = o.str("named")
 	}

@@ -32,7 +32,9 @@ func (b *build) unlogged(o *object, kind state.Kind) options {
 	case m.int("lru") > 0:
 		opts = append(opts, topology.LRU(int(m.int("lru"))))
 	case m.boolOr("supplier", false):
-		opts = append(opts, topology.StoreAs(supplied(m, name, kind)))
+		spec := supplied(m, name, kind)
+		b.untimed[name] = spec.Kind == state.KeyValue
+		opts = append(opts, topology.StoreAs(spec))
 	default:
 		opts = append(opts, storeType(m)...)
 		if m.has("retentionMs") {
@@ -81,7 +83,7 @@ func supplied(m *object, name string, kind state.Kind) state.Spec {
 // storeDecl turns a STORE of the format into a declaration, and notes its types.
 func (b *build) storeDecl(m *object) topology.StoreDecl {
 	name, kind := m.str("name"), m.str("kind")
-	types := storeTypes{m.typ("key"), m.typ("value")}
+	types := storeTypes{key: m.typ("key"), value: m.typ("value")}
 	key, value := types.key.Serde(), types.value.Serde()
 	b.stores[name] = types
 	var opts options

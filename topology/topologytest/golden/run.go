@@ -54,9 +54,16 @@ func (c config) handler(name string, deadLetters bool) processors.ErrorHandler {
 }
 
 func (c config) handlers() processors.Handlers {
-	return processors.Handlers{
+	h := processors.Handlers{
 		Deserialization: c.handler(c.deserialization, true), Processing: c.handler(c.processing, true), Production: c.handler(c.production, false),
 	}
+	if c.production == "default" && c.dlqTopic != "" {
+		// Kafka Streams' default handler writes a dead letter and fails; the latter is the processing handler's to judge.
+		h.Production = func(*processors.ErrorContext) processors.Verdict {
+			return processors.Verdict{Fail: true, DeadLetterTopic: c.dlqTopic}
+		}
+	}
+	return h
 }
 
 // Run runs a scenario and returns what came out, section by section. An error wraps ErrUnsupported where the scenario has words that the
@@ -117,6 +124,11 @@ func (r *run) run() error {
 	r.result["outputs"] = lists(r.outputs)
 	r.result["changelogs"] = lists(r.changelogs)
 	r.result["repartitions"] = lists(r.repartitions)
+	for _, label := range r.build.labels {
+		if r.observed[label] == nil { // nothing came by
+			r.observed[label] = []any{}
+		}
+	}
 	if len(r.observed) > 0 {
 		r.result["observed"] = r.observed
 	}

@@ -8,8 +8,14 @@ import (
 	"github.com/tributary-io/tributary/state"
 )
 
-// storeTypes are the types of a store's keys and values.
-type storeTypes struct{ key, value Type }
+// storeTypes are the types of a store's keys and values. untimed is whether a table lies in a plain store, which Kafka Streams shows as a timestamped
+// one whose times aren't known.
+type storeTypes struct {
+	key, value Type
+	untimed    bool
+}
+
+func typesOfStore(t topicTypes) storeTypes { return storeTypes{key: t.key, value: t.value} }
 
 // storeView opens a store of any kind with the scenario's types. Exactly one of the typed stores is set.
 type storeView struct {
@@ -31,6 +37,9 @@ func openStore(stores state.Stores, name string, types storeTypes) (*storeView, 
 	if !ok {
 		_, err := stores.KeyValueBytes(name)
 		return nil, err
+	}
+	if types.untimed && spec.Kind == state.KeyValue {
+		spec.Kind = state.TimestampedKeyValue
 	}
 	v := &storeView{kind: spec.Kind, windowSize: spec.WindowSizeMs, history: spec.HistoryMs}
 	var err error

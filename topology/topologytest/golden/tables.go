@@ -30,7 +30,7 @@ func (t *table[K, V]) types() topicTypes { return t.both }
 // newTable makes the node, and notes the types of the table's store. Stores of windowed results hold keys without windows.
 func newTable[K, V any](b *build, t *topology.Table[K, V], k goType[K], v goType[V], types topicTypes) *table[K, V] {
 	if name := t.StoreName(); name != "" {
-		b.stores[name] = storeTypes{types.key.plain(), types.value}
+		b.stores[name] = storeTypes{types.key.plain(), types.value, b.untimed[name]}
 	}
 	return &table[K, V]{t, k, v, types}
 }

@@ -110,7 +110,7 @@ func (t Type) appendBase(dst []byte, v any) ([]byte, error) {
 		}
 		if t.base == "strictString" {
 			if strings.Contains(v, "!bad") {
-				return dst, fmt.Errorf("strictString refuses the value %q", v)
+				return dst, &refusedError{v}
 			}
 			return append(dst, v...), nil
 		}
