@@ -159,8 +159,9 @@ func (g *globalLetters) try(ctx context.Context, batch []letter) (int, error) {
 	if len(left) == 0 {
 		return 0, nil
 	}
+	hand := producer.Hand()
 	for _, l := range left {
-		if err := producer.Hand().Produce(ctx, l.record); err != nil {
+		if err := hand.Produce(ctx, l.record); err != nil {
 			return 0, err
 		}
 		if set := notes[l.from]; set != nil {
