@@ -267,6 +267,9 @@ func (e *Engine) applied(w *commitWork) error {
 		if err := gen.Apply(e.changelogEnds(r), nil); err != nil {
 			return err
 		}
+		r.inMu.Lock()
+		r.tellWritten()
+		r.inMu.Unlock()
 		r.changelogSize.Add(r.sealed) // not before: whoever sees it grow looks for the state that belongs to it
 		return nil
 	})

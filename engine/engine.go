@@ -45,27 +45,29 @@ type Engine struct {
 	life    context.Context
 	endLife context.CancelFunc
 
-	identity      *identity.Identity
-	control       *kgo.Client // admin, group and offset requests
-	restoreClient *kgo.Client // reads changelogs and global topics
-	inputs        *fetch.Inputs
-	intake        *intake
-	producer      *txn.Producer
-	resources     *state.Resources
-	membership    group.Membership
-	protocol      Protocol // of the membership: Classic or Streams
-	members       *members
-	known         atomic.Pointer[catalog] // see catalog
-	queue         *runQueue
-	gate          *gate
-	routes        routes
-	mail          *mailbox
-	look          chan struct{} // see lookAgain
-	landers       map[string]*lander.Lander
-	global        *runner
-	letters       globalLetters
-	follower      follower
-	shipping      shipping
+	identity       *identity.Identity
+	control        *kgo.Client // admin, group and offset requests
+	restoreClient  *kgo.Client // reads changelogs and global topics
+	inputs         *fetch.Inputs
+	intake         *intake
+	uncommitted    atomic.Int64 // bytes of uncommitted state: see tellWritten
+	producer       *txn.Producer
+	resources      *state.Resources
+	resourcesShown atomic.Pointer[state.Resources] // to Stats
+	membership     group.Membership
+	protocol       Protocol // of the membership: Classic or Streams
+	members        *members
+	known          atomic.Pointer[catalog] // see catalog
+	queue          *runQueue
+	gate           *gate
+	routes         routes
+	mail           *mailbox
+	look           chan struct{} // see lookAgain
+	landers        map[string]*lander.Lander
+	global         *runner
+	letters        globalLetters
+	follower       follower
+	shipping       shipping
 
 	openers      sync.WaitGroup
 	openSlots    chan struct{}

@@ -36,6 +36,7 @@ type statsCollector struct {
 	ckptKept                                                     *prometheus.Desc
 	lakeCommits, lakeRows, lakeRetries, lakeFenced, lakeOpen     *prometheus.Desc
 	lakeVersion, lakeTime, lakeEarly                             *prometheus.Desc
+	memory                                                       *prometheus.Desc
 }
 
 func newStatsCollector(e *Engine, labels prometheus.Labels) *statsCollector {
@@ -76,6 +77,7 @@ func newStatsCollector(e *Engine, labels prometheus.Labels) *statsCollector {
 	c.lakeOpen = desc("lake_open_rows", "Rows that wait in the open batch of a table.", "sink")
 	c.lakeVersion = desc("lake_table_version", "Version of a table after the last commit.", "sink")
 	c.lakeTime = desc("lake_last_commit_timestamp_seconds", "When the last commit to a table was, as a Unix time.", "sink")
+	c.memory = desc("memory_bytes", "What is kept in memory of what the memory budget divides, by part.", "part")
 	c.lakeEarly = desc("lake_sealed_early_total", "Batches closed early for lack of memory.")
 	return c
 }
@@ -102,6 +104,9 @@ func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
 			v = 1
 		}
 		gauge(c.state, v, name)
+	}
+	for part, bytes := range map[string]int64{"rows": s.Memory.Rows, "cache": s.Memory.Cache, "write": s.Memory.Write, "input": s.Memory.Input} {
+		gauge(c.memory, float64(bytes), part)
 	}
 	running := 0
 	for _, t := range s.Tasks {

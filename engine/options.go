@@ -84,6 +84,7 @@ type config struct {
 	vault   CheckpointStore
 	keep    time.Duration // between checkpoints for the vault
 
+	memory      int64 // the budget; 0: none
 	writeBuffer int64 // bytes over all tasks
 	inputBuffer int64 // bytes over all input partitions
 	state       state.ResourceOptions
@@ -137,6 +138,7 @@ func (c *config) check() error {
 		}
 	}
 	c.checkSpread(bad)
+	c.checkMemory(bad)
 	if c.heartbeat*2 > c.session {
 		bad("the heartbeat interval %v is more than half of the session timeout %v", c.heartbeat, c.session)
 	}

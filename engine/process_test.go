@@ -27,7 +27,8 @@ type instanceArgs struct {
 
 	Standbys int
 	Protocol Protocol
-	Windows  bool // the application windows instead
+	Windows  bool  // the application windows instead
+	Memory   int64 // its budget; 0: none
 }
 
 // runInstance is an instance in a process of its own, to be killed.
@@ -41,6 +42,9 @@ func runInstance(ctx context.Context, args instanceArgs) error {
 	plan := counts(args.App)
 	if args.Windows {
 		plan = windows(args.App)
+	}
+	if args.Memory > 0 {
+		opts = append(opts, MemoryBudget(args.Memory))
 	}
 	e, err := New(plan, opts...)
 	if err != nil {

@@ -43,12 +43,14 @@ type runner struct {
 	delivered map[task.TopicPartition]int64 // the position up to which the inbox had them
 	intake    *intake
 	told      struct { // to the intake
-		bytes  int64
-		hungry bool
+		bytes   int64
+		hungry  bool
+		written int64
 	}
-	done     []task.Position // how far the task has come, after its last slice
-	closed   bool            // nothing is taken any more
-	pauseCap int             // bytes of one input above which it is paused, if the intake is full
+	uncommitted *atomic.Int64   // bytes of state, of all runners
+	done        []task.Position // how far the task has come, after its last slice
+	closed      bool            // nothing is taken any more
+	pauseCap    int             // bytes of one input above which it is paused, if the intake is full
 
 	// The conductor's own.
 	open      bool                          // processes
@@ -96,7 +98,7 @@ func (e *Engine) newRunner(spec *taskSpec, pauseCap int) *runner {
 	r := &runner{
 		spec: spec, pauseCap: pauseCap, gone: &e.stats.gone,
 		inBytes: map[task.TopicPartition]int{}, paused: map[task.TopicPartition]bool{}, ends: map[task.TopicPartition]int64{},
-		taken: map[task.TopicPartition]int64{}, delivered: map[task.TopicPartition]int64{}, intake: e.intake,
+		taken: map[task.TopicPartition]int64{}, delivered: map[task.TopicPartition]int64{}, intake: e.intake, uncommitted: &e.uncommitted,
 		committed: map[task.TopicPartition]int64{}, deadFloor: map[task.TopicPartition]int64{},
 	}
 	r.streamTime.Store(processors.NoTimestamp)
@@ -197,6 +199,7 @@ func (r *runner) afterSlice(inputs pauser) {
 		}
 	}
 	r.tellIntake()
+	r.tellWritten()
 }
 
 // lag tells how many records of an input are still to be fetched.
@@ -232,6 +235,7 @@ func (r *runner) shut() error {
 	r.inMu.Lock()
 	r.closed, r.inbox = true, nil
 	r.tellIntake()
+	r.tellWritten()
 	if r.cancel != nil {
 		r.cancel()
 	}

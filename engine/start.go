@@ -22,6 +22,7 @@ import (
 // start makes everything that a running instance needs, in the order that makes it right: the producer first, since its start ends what
 // a killed predecessor left open, so that joining and reading offsets don't wait for that. What is made is added to started.
 func (e *Engine) start(ctx context.Context, started *closers) error {
+	started.add(e.cfg.limitGo())
 	id, err := identity.Open(e.appDir())
 	if err != nil {
 		return err
@@ -49,6 +50,7 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 	}
 	e.warnGenerated()
 	e.resources = state.NewResources(e.cfg.state)
+	e.resourcesShown.Store(e.resources)
 	started.add(e.resources.Close)
 	started.add(e.closeLanders)
 	if err := e.openLanders(ctx); err != nil {
@@ -102,7 +104,8 @@ func (e *Engine) makeClients(ctx context.Context, started *closers) (err error) 
 		return err
 	}
 	started.add(func() error { e.inputs.Close(); return nil })
-	cfg := txn.Config{Client: append(e.clientOptions("producer"), kgo.MaxBufferedRecords(20_000), kgo.ProducerBatchMaxBytesFn(e.limits.batchBytes)), Timeout: e.cfg.transaction, Logger: e.log}
+	cfg := txn.Config{Client: append(e.clientOptions("producer"), kgo.MaxBufferedRecords(20_000), kgo.MaxBufferedBytes(e.cfg.producerBytes()),
+		kgo.ProducerBatchMaxBytesFn(e.limits.batchBytes)), Timeout: e.cfg.transaction, Logger: e.log}
 	if e.cfg.guarantee == ExactlyOnce {
 		cfg.TransactionalID = e.identity.TransactionalID(e.plan.ApplicationID)
 	}

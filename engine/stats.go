@@ -68,6 +68,7 @@ type Stats struct {
 	// Dropped counts the records left out since the start, by node and reason, over all tasks that ran here.
 	Dropped []Dropped
 	Lake    []LakeStats
+	Memory  MemoryStats
 	// Processed counts input records, those of work that was done twice included; Produced the records in committed transactions.
 	Processed, Produced int64
 	Commits, Aborted    int64
@@ -186,6 +187,7 @@ func (e *Engine) Stats() Stats {
 	s := Stats{Commits: e.stats.commits.Load(), Aborted: e.stats.aborted.Load(), Produced: e.stats.produced.Load()}
 	s.State, s.Since = e.states.get()
 	s.Checkpoints = e.checkpointStats()
+	s.Memory = e.memoryStats()
 	s.Standbys, s.StandbyRecords = e.standbyStats(), e.follower.applied.Load()
 	e.stats.mu.Lock()
 	s.LastCommit, s.CommitTook = e.stats.lastCommit, e.stats.latency

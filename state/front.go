@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math"
 	"sync"
+	"sync/atomic"
 )
 
 // rowSeed is that of the hashes by which rows are found in memory.
@@ -21,6 +22,7 @@ func hashRow(row []byte) uint64 { return maphash.Bytes(rowSeed, row) }
 // Safe for concurrent use: an apply may run beside the task's gets.
 type front struct {
 	limit func() int64
+	used  *atomic.Int64 // bytes of all fronts
 
 	mu      sync.Mutex
 	rows    rowCache
@@ -31,6 +33,7 @@ type front struct {
 	state   filterState
 	live    int64       // segments before it have expired
 	found   *fillResult // keys that were there when the database was opened
+	told    int64       // bytes in used that are this front's
 }
 
 // filterState says what the filters are good for.
@@ -57,8 +60,15 @@ func segmentOf(row []byte) int64 {
 	return ordered(row[prefixLen:])
 }
 
-func newFront(limit func() int64) *front {
-	return &front{limit: limit, filters: map[int64]*filter{}, lastSeg: noSegment, live: noSegment}
+func newFront(limit func() int64, used *atomic.Int64) *front {
+	return &front{limit: limit, used: used, filters: map[int64]*filter{}, lastSeg: noSegment, live: noSegment}
+}
+
+// tell counts what the front takes now. mu must be held.
+func (f *front) tell() {
+	bytes := f.rows.size() + f.inUse
+	f.used.Add(bytes - f.told)
+	f.told = bytes
 }
 
 // get appends the value of a row to dst. known is whether the front can tell; ok whether there is such a row.
@@ -96,6 +106,7 @@ func (f *front) filter(segment int64) *filter {
 func (f *front) learn(h uint64, row, val []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	defer f.tell()
 	f.rows.set(uint32(h>>32), row, val, f.rowLimit())
 }
 
@@ -105,6 +116,7 @@ func (f *front) rowLimit() int64 { return f.limit() - f.inUse }
 func (f *front) applied(o *overlay, restored bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	defer f.tell()
 	limit := f.rowLimit()
 	for e := range uint32(len(o.entries)) {
 		h, row, val := o.entries[e].hash, o.entryKey(e), o.value(o.entries[e].last-1)
@@ -140,6 +152,7 @@ func (f *front) note(h uint64, segment int64) {
 func (f *front) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	defer f.tell()
 	f.rows.clear()
 	f.limit = func() int64 { return 0 }
 	f.giveUp()
@@ -163,6 +176,7 @@ func releaseAll(filters map[int64]*filter) {
 func (f *front) expired(live int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	defer f.tell()
 	if live <= f.live {
 		return
 	}
@@ -194,6 +208,7 @@ func (f *front) whole() { f.state = filtersWhole }
 func (f *front) filled(found *fillResult) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	defer f.tell()
 	if f.state != filtersFill {
 		if found != nil {
 			releaseAll(found.filters)

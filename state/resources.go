@@ -37,6 +37,7 @@ type Resources struct {
 	expect int // that many will be open
 	closed bool
 	share  atomic.Int64 // a database's of RowBytes
+	rows   atomic.Int64 // bytes in use of RowBytes
 }
 
 // NewResources makes the shared resources. Close them after the last DB.
@@ -95,6 +96,19 @@ func (r *Resources) divide() { r.share.Store(r.opt.RowBytes / int64(max(1, r.ope
 
 // rowShare is a database's part of RowBytes, as of now.
 func (r *Resources) rowShare() int64 { return r.share.Load() }
+
+// RowBytes is what rows and filters in front of the databases take.
+func (r *Resources) RowBytes() int64 { return r.rows.Load() }
+
+// CacheBytes is what the block cache and the memtables take. It is 0 once the resources are closed.
+func (r *Resources) CacheBytes() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return 0
+	}
+	return r.cache.Metrics().Size
+}
 
 // OpenDatabases is the number of databases open.
 func (r *Resources) OpenDatabases() int {
