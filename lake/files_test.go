@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 
@@ -132,4 +133,74 @@ func rowGroupsOf(t testing.TB, store object.Store, name string) int64 {
 		}
 	}
 	return int64(f.NumRowGroups())
+}
+
+// paged is a row of a file with many pages.
+type paged struct {
+	ID    int64    `lake:"id"`
+	Text  string   `lake:"text"`
+	Maybe *int64   `lake:"maybe"`
+	Part  *float64 `lake:"part"`
+	In    struct {
+		N *int32 `lake:"n"`
+	} `lake:"in"`
+	Tags []string `lake:"tags"`
+}
+
+// TestPageIndexReadByOthers has pyarrow find the page index in a file, and DataFusion, which skips pages by it, and DuckDB find rows by all kinds of columns.
+func TestPageIndexReadByOthers(t *testing.T) {
+	r := readers.Open(t)
+	dir, store := localStore(t)
+	w := openSink[string, paged](t, Delta(dir))
+	const rows = 60_000
+	b := w.NewBatch()
+	for i := range int64(rows) {
+		p := paged{ID: i * 7919 % rows, Text: fmt.Sprintf("text %06d %s", i, strings.Repeat("x", int(i%90))), Tags: []string{fmt.Sprint("t", i)}}
+		if i >= rows/2 { // so that some pages hold nothing but nulls
+			n, f := int32(i), float64(i)/4
+			p.Maybe, p.Part, p.In.N = &i, &f, &n
+		}
+		if err := b.Append(nil, &p, meta(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(ctx, b, []sink.Move{move(0, sink.NoOffset, rows)}); err != nil {
+		t.Fatal(err)
+	}
+	b.Release()
+	name, err := filesOf(t, store)[0].Name()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var index []string
+	r.Python(t, dir, fmt.Sprintf(`
+import pyarrow.parquet as pq
+group = pq.ParquetFile(table + "/" + %q).metadata.row_group(0)
+out = sorted(set(f"{c.has_column_index} {c.has_offset_index}" for c in (group.column(i) for i in range(group.num_columns))))
+`, name), &index)
+	if fmt.Sprint(index) != "[True True]" {
+		t.Errorf("page indexes: %v", index)
+	}
+	conditions := []struct {
+		where string
+		rows  int64
+	}{
+		{"id between 100 and 110", 11}, {"text like 'text 04%'", 10_000}, {"text = 'text 059999 " + strings.Repeat("x", 59_999%90) + "'", 1}, {"maybe = 45000", 1},
+		{"maybe is null", rows / 2}, {"maybe < 30010", 10}, {"part >= 14999", 4}, {"text > 'text 06'", 0},
+	}
+	var parts []string
+	for i, c := range conditions {
+		parts = append(parts, fmt.Sprintf("select %d as i, count(*) as n from t where %s", i, c.where))
+	}
+	q := strings.Join(parts, " union all ")
+	for who, found := range map[string][]readers.Row{"delta-rs": r.DeltaRS(t, dir, readers.Query(q)).Rows, "DuckDB": r.DuckDB(t, dir, q).Rows} {
+		if len(found) != len(conditions) {
+			t.Fatalf("%s answers %v", who, found)
+		}
+		for _, row := range found {
+			if c, n := conditions[row.Int(t, "i")], row.Int(t, "n"); n != c.rows {
+				t.Errorf("%s finds %d rows where %s, want %d", who, n, c.where, c.rows)
+			}
+		}
+	}
 }

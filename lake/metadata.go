@@ -106,6 +106,11 @@ func (w *writer) fits(current *delta.Metadata) (*delta.Metadata, error) {
 				Reason: fmt.Sprintf("it lacks column %s, and remembers a newer schema (version %d) than this instance declares (%d)", missing, current.Number(schemaVersionKey, 0), w.sink.opts.schemaVersion),
 				Advice: "stop this instance, or declare the newer schema"}
 		}
+		if current.ColumnMapping() != delta.MappingNone {
+			// The files that are about to land were written without it: it may have been renamed, or dropped.
+			return nil, &sink.RefusedError{Table: w.sink.place, Reason: "it has column mapping, and has lost column " + missing + ", which was renamed or dropped",
+				Advice: "declare the new name, or start the sink again to have the column added anew"}
+		}
 		return current.WithSchema(schema), nil
 	}
 	return current, nil // only comments and tags differ: they are published when a sink opens, not by batches
@@ -118,16 +123,9 @@ func (w *writer) evolve(current *delta.Metadata) (*delta.StructType, error) {
 			Reason: fmt.Sprintf("its partition columns are %v, but the sink declares %v", current.PartitionColumns, want),
 			Advice: "declare the table's partition columns, or land the stream in a new table"}
 	}
-	if current.ColumnMapping() == delta.MappingNone {
-		return delta.Evolve(current.Schema, w.schema)
-	}
-	if missing := missingColumn("", current.Schema, w.schema); missing != "" || w.sink.layout.state != nil {
-		refused := &sink.RefusedError{Table: w.sink.place, Reason: "it has column mapping, and lacks column " + missing,
-			Advice: "add the column with the engine that made the table, or leave it out of the sink"}
-		if missing == "" {
-			refused.Reason, refused.Advice = "it has column mapping, and the sink keeps current state", "keep current state in a table without column mapping"
-		}
-		return nil, refused
+	if current.ColumnMapping() != delta.MappingNone && w.sink.layout.state != nil {
+		return nil, &sink.RefusedError{Table: w.sink.place, Reason: "it has column mapping, and the sink keeps current state",
+			Advice: "keep current state in a table without column mapping"}
 	}
 	return delta.Evolve(current.Schema, w.schema)
 }

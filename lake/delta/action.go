@@ -141,9 +141,13 @@ func (m *Metadata) Clone() *Metadata {
 	return &c
 }
 
-// WithSchema returns a copy with another schema.
+// WithSchema returns a copy with another schema. Under column mapping, fields of it that have no id yet get one, and a physical name of
+// their own: they are new.
 func (m *Metadata) WithSchema(s *StructType) *Metadata {
 	c := m.Clone()
 	c.Schema = s
+	if c.ColumnMapping() != MappingNone {
+		c.mapNewFields()
+	}
 	return c
 }

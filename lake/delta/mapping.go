@@ -1,6 +1,12 @@
 package delta
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+)
 
 // Modes of column mapping (PROTOCOL.md, "Column Mapping"): how the columns of data files are found.
 const (
@@ -58,4 +64,71 @@ func (m *Metadata) physicalPartition(name string) string {
 // PartitionValue returns a file's value of the partition column with that name in the schema; nil is null.
 func (m *Metadata) PartitionValue(a *Add, name string) *string {
 	return a.PartitionValues[m.physicalPartition(name)]
+}
+
+// mapNewFields gives the fields of the schema that have no id yet, at any depth, the next ids and random physical names, as PROTOCOL.md wants of writers:
+// no id or name that any file may hold is ever used for another column.
+func (m *Metadata) mapNewFields() {
+	last := m.Number(propMaxColumnID, 0)
+	eachField(m.Schema, func(f Field) {
+		if id, ok := f.ColumnID(); ok {
+			last = max(last, int64(id))
+		}
+	})
+	schema := mapFields(m.Schema, &last).(*StructType)
+	if schema == m.Schema {
+		return
+	}
+	m.Schema = schema
+	if m.Configuration == nil {
+		m.Configuration = map[string]string{}
+	}
+	m.Configuration[propMaxColumnID] = strconv.FormatInt(last, 10)
+}
+
+// eachField calls f for the fields of all structs in a type.
+func eachField(t Type, f func(Field)) {
+	switch t := t.(type) {
+	case *StructType:
+		for _, field := range t.Fields {
+			f(field)
+			eachField(field.Type, f)
+		}
+	case *ArrayType:
+		eachField(t.Element, f)
+	case *MapType:
+		eachField(t.Key, f)
+		eachField(t.Value, f)
+	}
+}
+
+// mapFields returns t with ids and physical names for fields that have none, and t itself if all have. last is the greatest id so far.
+func mapFields(t Type, last *int64) Type {
+	switch t := t.(type) {
+	case *StructType:
+		fields := slices.Clone(t.Fields)
+		changed := false
+		for i, f := range fields {
+			if _, ok := f.ColumnID(); !ok {
+				*last++
+				fields[i].Metadata = f.Metadata.With(keyColumnID, *last).With(keyPhysicalName, "col-"+uuid.NewString())
+				changed = true
+			}
+			fields[i].Type = mapFields(f.Type, last)
+			changed = changed || fields[i].Type != f.Type
+		}
+		if changed {
+			return &StructType{Fields: fields, extra: t.extra}
+		}
+	case *ArrayType:
+		if element := mapFields(t.Element, last); element != t.Element {
+			return &ArrayType{Element: element, ContainsNull: t.ContainsNull, extra: t.extra}
+		}
+	case *MapType:
+		key, value := mapFields(t.Key, last), mapFields(t.Value, last)
+		if key != t.Key || value != t.Value {
+			return &MapType{Key: key, Value: value, ValueContainsNull: t.ValueContainsNull, extra: t.extra}
+		}
+	}
+	return t
 }

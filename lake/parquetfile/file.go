@@ -94,6 +94,7 @@ func properties(leaves []Leaf, o Options) *parquet.WriterProperties {
 		parquet.WithCreatedBy(createdBy),
 		parquet.WithRootName("spark_schema"),
 		parquet.WithCompression(codecs[o.Codec]),
+		parquet.WithPageIndexEnabled(true),
 	}
 	if o.Level != 0 {
 		props = append(props, parquet.WithCompressionLevel(o.Level))

@@ -131,3 +131,61 @@ func compareFooter(t *rapid.T, leaves []Leaf, data []byte) {
 		}
 	}
 }
+
+// TestPageIndex finds the places and bounds of all pages in a file, so that readers can skip pages, but no bounds of columns with NaN.
+func TestPageIndex(t *testing.T) {
+	schema := &columns.Schema{Fields: []columns.Field{leaf("long", columns.Long), leaf("text", columns.String), leaf("nan", columns.Double)}}
+	b := columns.NewBuilder(schema)
+	c := b.Columns()
+	const rows = 200_000
+	for i := range rows {
+		c[0].AppendInt64(int64(i) * 1_000_003)
+		c[1].AppendString(fmt.Sprintf("%020d", i))
+		c[2].AppendFloat64(math.NaN())
+		if err := b.EndRow(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rec := b.Record()
+	defer rec.Release()
+	var out bytes.Buffer
+	if err := Write(&out, rec, Measure(rec), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := file.NewParquetReader(bytes.NewReader(out.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	group, err := r.GetPageIndexReader().RowGroup(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"long", "text", "nan"} {
+		places, err := group.GetOffsetIndex(i)
+		if err != nil || places == nil || len(places.GetPageLocations()) < 2 {
+			t.Fatalf("%s: the places of its pages are %v, %v", name, places, err)
+		}
+		bounds, err := group.GetColumnIndex(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "nan" {
+			if bounds != nil {
+				t.Errorf("%s has bounds", name)
+			}
+			continue
+		}
+		if bounds == nil {
+			t.Fatalf("%s has no bounds of pages", name)
+		}
+		if n := len(bounds.GetMinValues()); n != len(places.GetPageLocations()) {
+			t.Errorf("%s: bounds of %d pages, places of %d", name, n, len(places.GetPageLocations()))
+		}
+		if name == "text" {
+			if lo := string(bounds.GetMinValues()[0]); lo != fmt.Sprintf("%020d", 0) {
+				t.Errorf("the first page begins at %s", lo)
+			}
+		}
+	}
+}
