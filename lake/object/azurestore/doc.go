@@ -5,7 +5,8 @@
 //	abfss://container@NAME.dfs.core.windows.net/folder          as Spark and Fabric write it
 //	az://container/folder?endpoint=http://127.0.0.1:10000/devstoreaccount1   an emulator (Azurite) or another cloud's endpoint
 //
-// Credentials are looked for in this order: AZURE_STORAGE_CONNECTION_STRING; AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_KEY with the account's key;
+// Credentials are looked for in this order: AZURE_STORAGE_CONNECTION_STRING, which is refused if it is of another account than the URL names;
+// AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_KEY with the account's key;
 // AZURE_STORAGE_SAS_TOKEN; and then by Azure's usual chain (DefaultAzureCredential): a service principal or workload identity in the environment, a managed identity, what `az
 // login` stored.
 //

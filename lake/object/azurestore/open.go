@@ -27,6 +27,7 @@ const blobDomain = "blob.core.windows.net"
 type address struct {
 	account, container, folder string
 	endpoint                   string // of the account
+	named                      bool   // the URL itself says where, and not the environment
 }
 
 // Open opens a folder of a container; see the package's comment for URLs and credentials.
@@ -72,6 +73,7 @@ func parse(u *url.URL) (a address, err error) {
 	if a.container == "" {
 		return a, errors.New("the URL names no container (write az://container/folder)")
 	}
+	a.named = a.account != "" || a.endpoint != ""
 	if a.account == "" {
 		a.account = first("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ACCOUNT")
 	}
@@ -113,12 +115,12 @@ func (a address) client() (*container.Client, error) {
 	opts := &container.ClientOptions{}
 	opts.Telemetry.ApplicationID = "tributary"
 	if text := os.Getenv("AZURE_STORAGE_CONNECTION_STRING"); text != "" {
-		return container.NewClientFromConnectionString(text, a.container, opts)
+		return a.connected(text, opts)
 	}
 	if a.endpoint == "" {
 		return nil, errors.New("no storage account is named: add ?account=NAME, or set AZURE_STORAGE_ACCOUNT_NAME")
 	}
-	place := a.endpoint + "/" + url.PathEscape(a.container)
+	place := a.place()
 	if key := first("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_KEY"); key != "" {
 		if a.account == "" {
 			return nil, errors.New("there is a key, but no storage account is named: add ?account=NAME, or set AZURE_STORAGE_ACCOUNT_NAME")
@@ -137,4 +139,19 @@ func (a address) client() (*container.Client, error) {
 		return nil, fmt.Errorf("credentials: %w", err)
 	}
 	return container.NewClient(place, credential, opts)
+}
+
+// place is the container's address.
+func (a address) place() string { return a.endpoint + "/" + url.PathEscape(a.container) }
+
+// connected makes the client by a connection string. It names an account: data must not go to another one than the URL's.
+func (a address) connected(text string, opts *container.ClientOptions) (*container.Client, error) {
+	client, err := container.NewClientFromConnectionString(text, a.container, opts)
+	if err != nil {
+		return nil, fmt.Errorf("AZURE_STORAGE_CONNECTION_STRING: %w", err)
+	}
+	if have, _, _ := strings.Cut(client.URL(), "?"); a.named && have != a.place() {
+		return nil, fmt.Errorf("AZURE_STORAGE_CONNECTION_STRING is for %s, but the URL means %s: unset the one, or leave account and endpoint out of the other", have, a.place())
+	}
+	return client, nil
 }

@@ -81,10 +81,10 @@ func TestRepeats(t *testing.T) {
 func TestURLs(t *testing.T) {
 	withKey(t)
 	for place, want := range map[string]address{
-		"az://c/a/b?account=n":                             {"n", "c", "a/b", "https://n.blob.core.windows.net"},
-		"abfss://c@n.dfs.core.windows.net/a/":              {"n", "c", "a", "https://n.blob.core.windows.net"},
-		"abfs://c@n.dfs.core.chinacloudapi.cn":             {"n", "c", "", "https://n.blob.core.chinacloudapi.cn"},
-		"az://c/a?account=n&endpoint=http://127.0.0.1:1/n": {"n", "c", "a", "http://127.0.0.1:1/n"},
+		"az://c/a/b?account=n":                             {"n", "c", "a/b", "https://n.blob.core.windows.net", true},
+		"abfss://c@n.dfs.core.windows.net/a/":              {"n", "c", "a", "https://n.blob.core.windows.net", true},
+		"abfs://c@n.dfs.core.chinacloudapi.cn":             {"n", "c", "", "https://n.blob.core.chinacloudapi.cn", true},
+		"az://c/a?account=n&endpoint=http://127.0.0.1:1/n": {"n", "c", "a", "http://127.0.0.1:1/n", true},
 	} {
 		u, err := url.Parse(place)
 		if err != nil {
@@ -133,6 +133,19 @@ func TestCredentials(t *testing.T) {
 	t.Setenv("AZURE_STORAGE_ACCOUNT_KEY", "no base64")
 	if _, err := object.Open(t.Context(), "az://c/a"); err == nil || strings.Contains(err.Error(), "no base64") {
 		t.Errorf("a bad key: %v", err)
+	}
+}
+
+// TestConnectionString has a connection string of another account than the URL's: data must not go where the URL doesn't point.
+func TestConnectionString(t *testing.T) {
+	withKey(t)
+	t.Setenv("AZURE_STORAGE_CONNECTION_STRING", "DefaultEndpointsProtocol=https;AccountName=n;AccountKey="+someKey+";EndpointSuffix=core.windows.net")
+	for place, fits := range map[string]bool{"az://c/a": true, "abfss://c@n.dfs.core.windows.net/a": true, "az://c/a?account=n": true,
+		"abfss://c@other.dfs.core.windows.net/a": false, "az://c/a?account=other": false, "az://c/a?endpoint=http://127.0.0.1:1/n": false} {
+		_, err := object.Open(t.Context(), place)
+		if fits != (err == nil) || !fits && !strings.Contains(err.Error(), "AZURE_STORAGE_CONNECTION_STRING") {
+			t.Errorf("%s: %v", place, err)
+		}
 	}
 }
 
