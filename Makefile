@@ -94,6 +94,10 @@ SEED ?= 1
 differential: ## compare N random scenarios with the real Kafka Streams; needs a JDK, Maven and Python
 	internal/differential/run.sh $(N) $(SEED)
 
+.PHONY: differential-engines
+differential-engines: ## compare N random topologies of each kind in the harness, on the embedded broker and on a real Kafka; needs a JDK, Maven and Python
+	internal/differential/engines.sh $(N) $(SEED)
+
 # Of simulate: how many seeds, from which one.
 SEEDS ?= 2000
 FROM ?= 1

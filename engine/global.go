@@ -218,6 +218,9 @@ func (e *Engine) applyGlobal(r *runner) error {
 	if err == nil {
 		err = gen.Apply(nil, meta)
 	}
+	r.inMu.Lock()
+	r.tellWritten()
+	r.inMu.Unlock()
 	if err != nil {
 		return fmt.Errorf("global tables: %w", err)
 	}

@@ -142,7 +142,7 @@ type TaskStats struct {
 	RestoreBegan                  time.Time
 	// While a checkpoint of another instance is fetched: bytes that have come, and all of them.
 	CheckpointBytes, CheckpointTotal int64
-	StateBytes                       int64 // uncommitted
+	StateBytes                       int64 // of writes to its stores that wait for a commit
 }
 
 // InputStats is a picture of an input partition.
@@ -246,6 +246,7 @@ func (r *runner) stats() (TaskStats, []task.Drop) {
 	}
 	r.inMu.Lock()
 	defer r.inMu.Unlock()
+	s.StateBytes = r.told.written
 	for _, tp := range r.spec.inputs {
 		in := InputStats{Topic: tp.Topic, Partition: tp.Partition, Position: -1, End: r.ends[tp], Time: processors.NoTimestamp}
 		for _, p := range r.done {

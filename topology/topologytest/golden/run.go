@@ -187,6 +187,15 @@ func (r *run) one(o *object, err *error) (failed error) {
 }
 
 func (r *run) pipe(o *object) (failed error) {
+	rec := r.encode(o)
+	if *o.first != nil {
+		return nil
+	}
+	return r.driver.Pipe(rec)
+}
+
+// encode makes the record that a step describes; what is wrong with it is noted in o.
+func (r *run) encode(o *object) topologytest.Record {
 	topic := o.str("topic")
 	types := r.typesOf(topic, true)
 	rec := topologytest.Record{Topic: topic, Timestamp: o.int("timestamp"), Headers: parseHeaders(o.objs("headers"))}
@@ -207,10 +216,7 @@ func (r *run) pipe(o *object) (failed error) {
 		}
 	}
 	o.finish()
-	if *o.first != nil {
-		return nil
-	}
-	return r.driver.Pipe(rec)
+	return rec
 }
 
 func (r *run) query(o *object, err *error) {
