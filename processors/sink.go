@@ -2,6 +2,7 @@ package processors
 
 import (
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"github.com/tributary-io/tributary/serde"
@@ -136,18 +137,24 @@ func (n *topicSink[K, V]) topicOf(r *Record[K, V]) (*boundTopic[K, V], error) {
 
 // encode gives the bytes of key and value, in the sink's buffers; nil is null.
 func (n *topicSink[K, V]) encode(to *boundTopic[K, V], r *Record[K, V]) (key, value []byte, err error) {
+	what := "key"
+	defer func() { // a panic of a serde is its error
+		if p := recover(); p != nil {
+			key, value, err = nil, nil, &SerializationError{What: what, Topic: to.topic, Err: &PanicError{Value: p, Stack: debug.Stack()}}
+		}
+	}()
 	if n.key, err = encode(&key, to.keys, n.key, r.Key, r.KeyNull); err != nil {
-		return nil, nil, &SerializationError{What: "key", Topic: to.topic, Err: err}
+		return nil, nil, &SerializationError{What: what, Topic: to.topic, Err: err}
 	}
+	what = "value"
 	if n.value, err = encode(&value, to.values, n.value, r.Value, r.ValueNull); err != nil {
-		return nil, nil, &SerializationError{What: "value", Topic: to.topic, Err: err}
+		return nil, nil, &SerializationError{What: what, Topic: to.topic, Err: err}
 	}
 	return key, value, nil
 }
 
 // encode sets out to the encoding of v, nil for a null, and returns the buffer to be used next.
 func encode[T any](out *[]byte, c serde.Codec[T], buf []byte, v T, null bool) (_ []byte, err error) {
-	defer recovered(&err)
 	b, null, err := c.Encode(buf[:0], v, null)
 	if err != nil {
 		return buf, err

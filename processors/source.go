@@ -65,24 +65,25 @@ type topicHead[K, V any] struct {
 }
 
 // Load implements Head.
-func (h *topicHead[K, V]) Load(raw *RawRecord, partitionTime int64) (int64, error) {
+func (h *topicHead[K, V]) Load(raw *RawRecord, partitionTime int64) (ts int64, err error) {
 	r := &h.record
 	r.Timestamp, r.Headers = raw.Timestamp, raw.Headers
-	var err error
+	stage := "key"
+	defer func() { // one for the three of them: a panic of a serde or of an extractor is its error
+		if p := recover(); p != nil {
+			ts, err = NoTimestamp, h.failed(stage, raw, &PanicError{Value: p, Stack: debug.Stack()})
+		}
+	}()
 	if r.Key, r.KeyNull, err = decode(h.keys, raw.Key, h.source.Table); err != nil {
-		return NoTimestamp, deserializationError("key", raw, err)
+		return NoTimestamp, h.failed(stage, raw, err)
 	}
+	stage = "value"
 	if r.Value, r.ValueNull, err = decode(h.values, raw.Value, h.source.Table); err != nil {
-		return NoTimestamp, deserializationError("value", raw, err)
+		return NoTimestamp, h.failed(stage, raw, err)
 	}
-	ts, err := h.extract(raw, partitionTime)
-	if err != nil {
-		if IsFatal(err) {
-			return NoTimestamp, err
-		}
-		return NoTimestamp, &TimestampError{
-			Topic: raw.Topic, Partition: raw.Partition, Offset: raw.Offset, Timestamp: raw.Timestamp, Err: err,
-		}
+	stage = timeStage
+	if ts, err = h.source.Extractor(r, raw, partitionTime); err != nil {
+		return NoTimestamp, h.failed(stage, raw, err)
 	}
 	if ts < 0 {
 		h.source.rt.Logger().Warn("record left out: its event time is negative",
@@ -95,12 +96,23 @@ func (h *topicHead[K, V]) Load(raw *RawRecord, partitionTime int64) (int64, erro
 // Process implements Head.
 func (h *topicHead[K, V]) Process() error { return h.source.next(&h.record) }
 
-func (h *topicHead[K, V]) extract(raw *RawRecord, partitionTime int64) (ts int64, err error) {
-	defer recovered(&err)
-	return h.source.Extractor(&h.record, raw, partitionTime)
+// timeStage is the stage of Load behind those of the record's parts.
+const timeStage = "time"
+
+// failed is the error of a stage of Load.
+func (h *topicHead[K, V]) failed(stage string, raw *RawRecord, err error) error {
+	switch {
+	case stage != timeStage:
+		return deserializationError(stage, raw, err)
+	case IsFatal(err):
+		return err
+	}
+	return &TimestampError{
+		Topic: raw.Topic, Partition: raw.Partition, Offset: raw.Offset, Timestamp: raw.Timestamp, Err: err,
+	}
 }
 
-// decode applies the null rule: a null is let through where the Go type holds it, and in tables.
+// decode applies the null rule: a null is let through where the Go type holds it, and in tables. Panics are the caller's.
 func decode[T any](c serde.Codec[T], data []byte, table bool) (v T, null bool, err error) {
 	if data == nil {
 		if table || c.Nullable() {
@@ -108,7 +120,6 @@ func decode[T any](c serde.Codec[T], data []byte, table bool) (v T, null bool, e
 		}
 		return v, true, &serde.NullError{What: "record part", Type: reflect.TypeFor[T]().String()}
 	}
-	defer recovered(&err)
 	v, err = c.Serde.Decode(data)
 	return v, err == nil && c.IsNil(v), err
 }

@@ -13,6 +13,8 @@ import (
 type Options struct {
 	// Policy says which changelog records a generation gives.
 	Policy Policy
+	// Alone says that one goroutine does all with the DB, its views and its generations, so that stores in memory need no locks.
+	Alone bool
 	// Log takes the database's own messages. Default: slog.Default().
 	Log *slog.Logger
 }
@@ -115,6 +117,7 @@ func newDB(specs []Spec, opt Options) (*DB, error) {
 
 func (s *store) useMemory() {
 	s.mem = newMemoryBase()
+	s.mem.alone = s.db.opt.Alone
 	s.base = s.mem
 }
 

@@ -227,7 +227,9 @@ func (db *DB) apply(stores []*store, of func(*store) (*overlay, *storeMeta), met
 		}
 		s.tellFront(o)
 		s.baseMeta = *m
-		s.committed.Store(m.streamTime)
+		if s.committed.Load() != m.streamTime {
+			s.committed.Store(m.streamTime)
+		}
 	}
 	if meta != nil {
 		db.metaMu.Lock()

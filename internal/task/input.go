@@ -15,13 +15,17 @@ func (t *Task) Input(tp TopicPartition) (in Input, ok bool) {
 	return Input{t, q}, q != nil
 }
 
-// Add does what Task.Add does with one record, which is copied. Its bytes must never change.
-func (in Input) Add(record *processors.RawRecord, position int64) {
+// Slot gives an empty record to be filled in place. Filled then does with it what Task.Add does with one record; nothing must come between the two. The
+// record's bytes must never change.
+func (in Input) Slot() *processors.RawRecord { return in.queue.slot() }
+
+// Filled adds the record that Slot gave. position is as for Task.Add.
+func (in Input) Filled(record *processors.RawRecord, position int64) {
 	q := in.queue
 	if q.n == 0 {
 		in.task.waiting = append(in.task.waiting, q)
 	}
-	q.pushOne(record)
+	q.filled(record)
 	q.position = max(q.position, position)
 }
 

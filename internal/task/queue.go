@@ -53,15 +53,23 @@ func (q *queue) push(records []processors.RawRecord) {
 	}
 }
 
-// pushOne adds a copy of a record.
-func (q *queue) pushOne(r *processors.RawRecord) {
+// slot gives the place behind the last record, which is empty. It counts once it is filled.
+func (q *queue) slot() *processors.RawRecord {
+	last := len(q.batches) - 1
+	if !q.open || len(q.batches[last]) == cap(q.batches[last]) {
+		q.batches, q.open = append(q.batches, q.smallBatch()), true
+		last++
+	}
+	n := len(q.batches[last])
+	return &q.batches[last][:n+1][n]
+}
+
+// filled adds the record that slot's place was filled with.
+func (q *queue) filled(r *processors.RawRecord) {
 	q.bytes += rawSize(r)
 	q.n++
-	if last := len(q.batches) - 1; q.open && len(q.batches[last]) < cap(q.batches[last]) {
-		q.batches[last] = append(q.batches[last], *r)
-		return
-	}
-	q.batches, q.open = append(q.batches, append(q.smallBatch(), *r)), true
+	last := len(q.batches) - 1
+	q.batches[last] = q.batches[last][:len(q.batches[last])+1]
 }
 
 // smallBatch gives an empty batch that takes records one by one.

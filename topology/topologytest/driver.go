@@ -26,6 +26,7 @@ type Driver struct {
 	fatal error // once the topology has failed, nothing more can be done
 
 	broker    *broker
+	lastRead  *topic           // by Read: most tests read one
 	resources *state.Resources // of stores on disk
 	counts    map[string]int32 // partitions of internal topics, in the partitioned mode
 
@@ -309,10 +310,14 @@ func (d *Driver) Records(topic string, partition int32) []Record {
 
 // Read returns the records that the topology has written to a topic, and committed, since the last call, over all partitions.
 func (d *Driver) Read(topic string) []Record {
-	if t := d.broker.topics[topic]; t != nil {
-		return t.unread()
+	if d.lastRead == nil || d.lastRead.name != topic {
+		t := d.broker.topics[topic]
+		if t == nil {
+			return nil
+		}
+		d.lastRead = t
 	}
-	return nil
+	return d.lastRead.unread()
 }
 
 // Aborted counts the transactions that failed to commit.

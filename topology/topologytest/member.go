@@ -198,7 +198,7 @@ func (m *member) openStores() (err error) {
 	if len(specs) == 0 {
 		return nil
 	}
-	opt := state.Options{Policy: state.EveryWrite, Log: m.d.opts.logger}
+	opt := state.Options{Policy: state.EveryWrite, Alone: true, Log: m.d.opts.logger}
 	if m.d.opts.stateDir == "" {
 		m.db, err = state.OpenMemory(specs, opt)
 	} else {

@@ -35,8 +35,9 @@ func (d *Driver) deliverToPatterns(from *partition, offset int64) {
 		r := from.raw(offset)
 		p := &d.broker.topics[in.node.Pattern].partitions[0]
 		p.names = append(p.names, r.Topic)
-		copied := p.raw(p.append(p.kept.keep(r.Timestamp, r.Key, r.Value), r.Headers))
-		p.input.Add(&copied, copied.Offset+1)
+		copied, raw := p.append(p.kept.keep(r.Timestamp, r.Key, r.Value), r.Headers), p.input.Slot()
+		p.fillRaw(raw, copied)
+		p.input.Filled(raw, copied+1)
 	}
 }
 

@@ -69,13 +69,18 @@ func (p *partition) fill(r *Record, offset int64) {
 
 // raw gives the record at an offset as a task takes it.
 func (p *partition) raw(offset int64) (r processors.RawRecord) {
+	p.fillRaw(&r, offset)
+	return r
+}
+
+// fillRaw sets r, which is empty, to what raw gives.
+func (p *partition) fillRaw(r *processors.RawRecord, offset int64) {
 	e := &p.pieces[offset/pieceRecords][offset%pieceRecords]
 	r.Topic, r.Partition, r.Offset, r.Timestamp = p.topicAt(offset), p.number, offset, e.timestamp
 	r.Key, r.Value = p.kept.bytes(e)
 	if e.headers > 0 {
 		r.Headers = p.headers[e.headers-1]
 	}
-	return r
 }
 
 func (p *partition) topicAt(offset int64) string {

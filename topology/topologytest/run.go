@@ -5,8 +5,9 @@ import "fmt"
 // deliver hands a record that is in its topic to the task that reads it. A global table takes it at once.
 func (d *Driver) deliver(p *partition, offset int64) error {
 	if p.reader != nil {
-		raw := p.raw(offset)
-		p.input.Add(&raw, offset+1)
+		raw := p.input.Slot()
+		p.fillRaw(raw, offset)
+		p.input.Filled(raw, offset+1)
 		if p.reader == d.global {
 			if err := d.settleGlobal(); err != nil {
 				return err
