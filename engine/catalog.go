@@ -42,6 +42,23 @@ type taskSpec struct {
 	lake   bool
 }
 
+// single reports whether a record of the task makes one row of one table at most, and nothing else.
+func (s *taskSpec) single() bool {
+	tables := 0
+	for _, sub := range s.subs {
+		for _, n := range sub.Nodes {
+			switch n.Kind {
+			case plan.LakeNode:
+				tables++
+			case plan.SourceNode:
+			default:
+				return false
+			}
+		}
+	}
+	return s.lake && tables == 1
+}
+
 // readCatalog finds the topics of the plan, creates and checks the internal ones, and derives the tasks.
 func (e *Engine) readCatalog(ctx context.Context) (*catalog, error) {
 	found, err := e.matchPatterns(ctx)

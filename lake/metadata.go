@@ -21,6 +21,12 @@ func (s *deltaSink) spec(env *sink.Env) delta.Spec {
 	for _, i := range s.layout.partitions {
 		spec.PartitionColumns = append(spec.PartitionColumns, s.layout.Schema.Fields[i].Name)
 	}
+	if len(s.opts.published) > 0 {
+		if spec.Configuration == nil {
+			spec.Configuration = map[string]string{}
+		}
+		maps.Copy(spec.Configuration, s.opts.published)
+	}
 	if s.layout.state != nil {
 		if spec.Configuration == nil {
 			spec.Configuration = map[string]string{}
@@ -75,6 +81,17 @@ func (w *writer) declared(current *delta.Metadata) (*delta.Metadata, error) {
 	if d := w.sink.description(); d != "" && d != current.Description {
 		out = out.Clone()
 		out.Description = d
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.sink.opts.published)) {
+		value := w.sink.opts.published[name]
+		if has, ok := out.Configuration[name]; ok && has == value {
+			continue
+		}
+		out = out.Clone()
+		if out.Configuration == nil {
+			out.Configuration = map[string]string{}
+		}
+		out.Configuration[name] = value
 	}
 	if v := w.sink.opts.schemaVersion; v > current.Number(schemaVersionKey, 0) {
 		out = out.Clone()

@@ -3,6 +3,7 @@ package lake
 import (
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/tributary-io/tributary/lake/columns"
 	"github.com/tributary-io/tributary/lake/columns/avrorows"
@@ -21,6 +22,7 @@ type options struct {
 	partitions         []string
 	tableName, comment string
 	properties         map[string]string
+	published          map[string]string
 	parquet            parquetfile.Options
 	schemaVersion      int64
 	progress           progressScheme
@@ -126,6 +128,23 @@ func Properties(properties map[string]string) Option {
 			o.properties = map[string]string{}
 		}
 		maps.Copy(o.properties, properties)
+	}
+}
+
+// Published sets table properties of one's own, such as who owns the rows, and keeps them: whenever the sink opens a table that says otherwise, a
+// commit of metadata alone says so, together with changed comments and tags. One that is no longer given stays, until Rewrite drops it. Names
+// with the prefixes of others ("delta.", "tributary.") are refused.
+func Published(properties map[string]string) Option {
+	return func(o *options) {
+		if o.published == nil {
+			o.published = map[string]string{}
+		}
+		for name, value := range properties {
+			if strings.HasPrefix(name, "delta.") || strings.HasPrefix(name, "tributary.") {
+				o.errs = append(o.errs, fmt.Errorf("Published: %s is not a property of one's own: give it by Properties", name))
+			}
+			o.published[name] = value
+		}
 	}
 }
 

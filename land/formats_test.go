@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -142,7 +144,7 @@ func TestReferencedAndGUIDSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reg.Close()
-	source := &writers{ctx: t.Context(), registry: reg}
+	source := &writers{"t", newLookups(t.Context(), reg, newOutage(time.Now, 1))}
 	byID, err := source.SchemaByID(7)
 	if err != nil || len(byID.References) != 1 || !strings.Contains(byID.References[0], "x.Customer") {
 		t.Fatalf("by id: %+v, %v", byID, err)
@@ -239,6 +241,81 @@ func TestRegistryAway(t *testing.T) {
 	if w.hasDeadLetter(t, &s, "") {
 		t.Error("a record went to the dead letters because the registry was away")
 	}
+}
+
+// TestOneStreamWaits has the registry give no answer about one stream's schema: the other one lands, the instance is ready and says who waits and
+// why, and when there is an answer everything lands, once, without a dead letter.
+func TestOneStreamWaits(t *testing.T) {
+	w := newWorld(t, nil, "")
+	ill, well := testStream(t, "ods.shop.ill", small), testStream(t, "ods.shop.well", strings.ReplaceAll(small, "Small", "Well"))
+	w.cfg.Streams, w.cfg.Observe = []Stream{ill, well}, 100*time.Millisecond
+	var away atomic.Value // path that the registry doesn't answer
+	away.Store("")
+	target, err := url.Parse(w.cfg.Registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := httputil.NewSingleHostReverseProxy(target)
+	pass.Transport = &http.Transport{DisableKeepAlives: true}
+	proxy := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == away.Load() {
+			rw.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		pass.ServeHTTP(rw, r)
+	}))
+	defer proxy.Close()
+	w.cfg.Registry = proxy.URL
+	sink, _ := w.start(t)
+	web := httptest.NewServer(sink.Handler())
+	defer web.Close()
+	ask := func(path string) (int, string) {
+		res, err := http.Get(web.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, _ := io.ReadAll(res.Body)
+		return res.StatusCode, string(text)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	illID, wellID := w.id(t, &ill), w.id(t, &well)
+	away.Store(fmt.Sprint("/schemas/ids/", illID))
+	w.emit(t, ill.Topic, smallValue(illID, 1), smallValue(illID, 2), smallValue(illID, 3))
+	w.emit(t, well.Topic, smallValue(wellID, 1), smallValue(wellID, 2))
+	eventually(t, "the other stream landed", func() bool { return len(w.rows(t, &well)) == 2 })
+	var code int
+	var text string
+	defer func() {
+		if t.Failed() {
+			t.Logf("/readyz answered %d: %s", code, text)
+		}
+	}()
+	eventually(t, "the instance says who waits, and is ready", func() bool {
+		code, text = ask("/readyz")
+		return code == http.StatusOK && strings.Contains(text, "1 of 2 streams wait") && strings.Contains(text, ill.Topic+": records wait for the schema registry since") && strings.Contains(text, fmt.Sprintf("schema id %d: ", illID))
+	})
+	if _, text := ask("/metrics"); !strings.Contains(text, fmt.Sprintf(`tributary_stream_waiting_seconds{topic=%q}`, ill.Topic)) || strings.Contains(text, fmt.Sprintf(`tributary_stream_waiting_seconds{topic=%q}`, well.Topic)) {
+		t.Error("the metrics don't say who waits")
+	}
+	eventually(t, "the observer says who waits", func() bool {
+		_, text := ask("/streams")
+		return strings.Count(text, `"waits_for"`) == 1
+	})
+	w.emit(t, well.Topic, smallValue(wellID, 3))
+	eventually(t, "the other stream goes on", func() bool { return len(w.rows(t, &well)) == 3 })
+	if n := len(w.rows(t, &ill)); n != 0 {
+		t.Errorf("%d rows of the stream that waits have landed", n)
+	}
+	away.Store("")
+	eventually(t, "landed", func() bool { return len(w.rows(t, &ill)) == 3 })
+	eventually(t, "nobody waits", func() bool { _, text := ask("/readyz"); return !strings.Contains(text, "wait") })
+	for _, s := range []*Stream{&ill, &well} {
+		if w.hasDeadLetter(t, s, "") {
+			t.Errorf("%s has a dead letter", s.Topic)
+		}
+	}
+	eventually(t, "one engine counts all rows", func() bool { s := sink.Stats(); return s.Lake[0].Rows+s.Lake[1].Rows == 6 })
 }
 
 // TestNotices gives a notice of what is new, at its pace, once over a restart, and again where the URL didn't take it.

@@ -27,7 +27,8 @@ type StreamStatus struct {
 	Landed        int64             `json:"landed"`
 	Lag           int64             `json:"lag"`
 	Partitions    []PartitionStatus `json:"partitions"`
-	Error         string            `json:"error,omitempty"` // why the picture is not whole
+	Error         string            `json:"error,omitempty"`     // why the picture is not whole
+	WaitsFor      string            `json:"waits_for,omitempty"` // why this instance lands nothing of it for now
 }
 
 // PartitionStatus is how far one partition has come.
@@ -78,6 +79,7 @@ type looker struct {
 	cfg    *Config
 	client *kadm.Client
 	admin  *admin
+	outage *outage // of the instance that looks; nil: none
 }
 
 // look makes a picture of all streams. What can't be seen of a stream is said in its Error.
@@ -108,7 +110,7 @@ func (l *looker) look(ctx context.Context) ([]StreamStatus, error) {
 	now := l.cfg.now().UTC()
 	out := make([]StreamStatus, len(names))
 	for i, topic := range names {
-		st := StreamStatus{ObservedAt: now, Topic: topic, Table: l.cfg.TablePlace(&l.cfg.Streams[i]), TableVersion: at[i], Subject: serde.Subject(topic, false)}
+		st := StreamStatus{ObservedAt: now, Topic: topic, Table: l.cfg.TablePlace(&l.cfg.Streams[i]), TableVersion: at[i], Subject: serde.Subject(topic, false), WaitsFor: l.outage.why(topic)}
 		perrs := st.fill(starts[topic], ends[topic], progress[i])
 		version, verr := l.admin.version(ctx, st.Subject)
 		st.SchemaVersion = version
@@ -161,9 +163,9 @@ func Status(ctx context.Context, cfg Config) ([]StreamStatus, error) {
 	}
 	defer client.Close()
 	defer registry.Close()
-	return newLooker(&cfg, client, a).look(ctx)
+	return newLooker(&cfg, client, a, nil).look(ctx)
 }
 
-func newLooker(cfg *Config, client *kgo.Client, a *admin) *looker {
-	return &looker{cfg: cfg, client: kadm.NewClient(client), admin: a}
+func newLooker(cfg *Config, client *kgo.Client, a *admin, waiting *outage) *looker {
+	return &looker{cfg: cfg, client: kadm.NewClient(client), admin: a, outage: waiting}
 }

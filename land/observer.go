@@ -53,8 +53,8 @@ type observation struct {
 	SchemaVersion int32     `lake:"schema_version,comment=newest in the registry"`
 }
 
-func newObserver(cfg *Config, client *kgo.Client, a *admin) *Observer {
-	o := &Observer{looker: *newLooker(cfg, client, a), metrics: prometheus.NewRegistry(), notices: newNotifier(cfg)}
+func newObserver(cfg *Config, client *kgo.Client, a *admin, waiting *outage) *Observer {
+	o := &Observer{looker: *newLooker(cfg, client, a, waiting), metrics: prometheus.NewRegistry(), notices: newNotifier(cfg)}
 	o.metrics.MustRegister(&statusCollector{o})
 	return o
 }
@@ -99,6 +99,9 @@ func (o *Observer) once(ctx context.Context) error {
 	for i := range all {
 		if all[i].Error != "" {
 			o.cfg.Log.Warn("a stream could not be seen whole", "topic", all[i].Topic, "error", all[i].Error)
+		}
+		if all[i].WaitsFor != "" {
+			o.cfg.Log.Warn("a stream waits; the others go on", "topic", all[i].Topic, "waits_for", all[i].WaitsFor)
 		}
 	}
 	return errors.Join(o.write(ctx, all), o.notices.tell(ctx, all))
@@ -219,16 +222,15 @@ func (c *statusCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descFailed, prometheus.CounterValue, float64(c.o.failed))
 }
 
-// Handler serves what the engine serves (/healthz, /readyz, /metrics), where /readyz also says whether records wait for the schema registry. With
+// Handler serves what the engine serves (/healthz, /readyz, /metrics), where /readyz also says which streams wait for the schema registry. With
 // an observer /metrics has its metrics, too, /streams the last picture as JSON, and /catalogue the catalogue's entries.
 func (s *Sink) Handler() http.Handler {
 	mux := http.NewServeMux()
-	inner := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.current.Load().Handler().ServeHTTP(w, r) })
+	inner := s.engine.Handler()
 	mux.Handle("/", inner)
 	mux.Handle("GET /readyz", s.outage.readiness(inner))
-	mux.Handle("GET /healthz", s.outage.health(inner))
 	own := prometheus.NewRegistry()
-	own.MustRegister(s.outage.gauge())
+	own.MustRegister(s.outage)
 	gather := prometheus.Gatherers{own}
 	if s.observer != nil {
 		gather = append(gather, s.observer.metrics)

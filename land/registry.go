@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/sr"
 
-	"github.com/tributary-io/tributary/lake"
 	"github.com/tributary-io/tributary/serde"
 )
 
@@ -129,102 +127,6 @@ func (a *admin) remove(ctx context.Context, subject string) error {
 		}
 	}
 	return nil
-}
-
-// Pauses between two questions to a registry that doesn't answer, and how long a record waits for it within the engine.
-const (
-	firstPause   = 100 * time.Millisecond
-	longestPause = 5 * time.Second
-	grace        = 2 * time.Second
-)
-
-// awayError says that the registry gives no answer about a schema. It ends the engine, so that nothing is held up by a record that waits: Run
-// waits in its place, and starts the engine again.
-type awayError struct {
-	key lake.SchemaKey
-	err error
-}
-
-func (e *awayError) Error() string {
-	return fmt.Sprintf("the schema registry gives no answer about schema %s: %v", e.key, e.err)
-}
-
-func (e *awayError) Unwrap() error { return e.err }
-
-// writers finds the schemas that records were written with, for all formats. Where the registry can't be reached the error is an *awayError: that says
-// nothing about the record, and nothing can be landed without an answer. An id that the registry doesn't know makes a bad record.
-type writers struct {
-	ctx      context.Context
-	registry *serde.Registry
-}
-
-// SchemaByID implements lake.SchemaSource.
-func (w *writers) SchemaByID(id int) (lake.WriterSchema, error) {
-	return avroText(w.get(lake.SchemaKey{ID: uint32(id)}))
-}
-
-// SchemaByGUID finds the schemas that serializers name in headers.
-func (w *writers) SchemaByGUID(guid [16]byte) (lake.WriterSchema, error) {
-	return avroText(w.get(lake.SchemaKey{GUID: guid, ByGUID: true}))
-}
-
-func avroText(s serde.Schema, err error) (lake.WriterSchema, error) {
-	if err != nil {
-		return lake.WriterSchema{}, err
-	}
-	if s.Type != serde.SchemaAvro {
-		return lake.WriterSchema{}, fmt.Errorf("%w of type Avro: it is of type %s", lake.ErrUnknownSchema, s.Type)
-	}
-	out := lake.WriterSchema{Schema: s.Text}
-	for _, ref := range s.References {
-		out.References = append(out.References, ref.Text)
-	}
-	return out, nil
-}
-
-// protobuf finds the schemas of Protobuf messages.
-func (w *writers) protobuf(key lake.SchemaKey) (lake.ProtobufSchema, error) {
-	s, err := w.get(key)
-	if err != nil {
-		return lake.ProtobufSchema{}, err
-	}
-	if s.Type != serde.SchemaProtobuf {
-		return lake.ProtobufSchema{}, fmt.Errorf("%w of type Protobuf: it is of type %s", lake.ErrUnknownSchema, s.Type)
-	}
-	out := lake.ProtobufSchema{Schema: s.Text, Imports: map[string]string{}}
-	for _, ref := range s.References {
-		out.Imports[ref.Name] = ref.Text
-	}
-	return out, nil
-}
-
-func (w *writers) get(key lake.SchemaKey) (serde.Schema, error) { return w.ask(w.ctx, key, grace) }
-
-// ask asks again and again until there is an answer or the limit is over.
-func (w *writers) ask(ctx context.Context, key lake.SchemaKey, limit time.Duration) (s serde.Schema, err error) {
-	began := time.Now()
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		if key.ByGUID {
-			s, err = w.registry.SchemaByGUID(ctx, key.GUID)
-		} else {
-			s, err = w.registry.SchemaByID(ctx, int(key.ID))
-		}
-		switch {
-		case err == nil:
-			return s, nil
-		case ctx.Err() != nil:
-			return s, ctx.Err()
-		case !serde.Retriable(err):
-			return s, fmt.Errorf("%w: %w", lake.ErrUnknownSchema, err)
-		case time.Since(began) >= limit:
-			return s, &awayError{key, err}
-		}
-		select {
-		case <-ctx.Done():
-			return s, ctx.Err()
-		case <-time.After(pause):
-		}
-	}
 }
 
 // NewestSchema is the newest schema that a registry has for a topic's values.

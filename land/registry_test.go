@@ -7,11 +7,13 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/sr"
 
 	"github.com/tributary-io/tributary/internal/embedded"
 	"github.com/tributary-io/tributary/lake"
+	"github.com/tributary-io/tributary/lake/sink"
 	"github.com/tributary-io/tributary/serde"
 )
 
@@ -36,17 +38,28 @@ func TestRegistryIsAskedAgain(t *testing.T) {
 	}
 	defer reg.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	source := &writers{ctx: ctx, registry: reg}
-	if got, err := source.SchemaByID(1); err != nil || got.Schema != `"string"` {
-		t.Errorf("after errors: %v, %v", got, err)
+	out := newOutage(time.Now, 2)
+	source := &writers{"t", newLookups(ctx, reg, out)}
+	var got lake.WriterSchema
+	var notYet *sink.NotYetError
+	eventually(t, "answered", func() bool {
+		got, err = source.SchemaByID(1)
+		if err != nil && (!errors.As(err, &notYet) || len(out.topics()) != 1) {
+			t.Errorf("while there is no answer: %v, %v wait", err, out.topics())
+		}
+		return err == nil
+	})
+	if got.Schema != `"string"` || len(out.topics()) != 0 {
+		t.Errorf("after errors: %v, and %v wait", got, out.topics())
 	}
 	if _, err := source.SchemaByID(404); !errors.Is(err, lake.ErrUnknownSchema) {
 		t.Errorf("an unknown schema: %v", err)
 	}
 	cancel()
-	if _, err := source.SchemaByID(500); !errors.Is(err, context.Canceled) || errors.Is(err, lake.ErrUnknownSchema) {
+	if _, err := source.SchemaByID(500); !errors.As(err, &notYet) || errors.Is(err, lake.ErrUnknownSchema) {
 		t.Errorf("at the end: %v", err)
 	}
+	source.close()
 }
 
 func TestSubjectsGetSchemaAndLevel(t *testing.T) {

@@ -2,10 +2,8 @@ package land
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -25,15 +23,13 @@ type Sink struct {
 	client   *kgo.Client
 	registry *serde.Registry
 	admin    *admin
-	writers  *writers
+	schemas  *lookups
 	versions []int // of the streams' schemas in the registry
-	current  atomic.Pointer[engine.Engine]
+	engine   *engine.Engine
 	observer *Observer // nil: none
 	outage   *outage
 
-	// Schemas are asked for until patience ends: with Run, or with Close.
-	patience context.Context
-	giveUp   context.CancelFunc
+	giveUp context.CancelFunc // ends the asking for schemas: with Run, or with Close
 }
 
 // connect reaches brokers and registry, and says early what to do where nobody answers.
@@ -76,8 +72,9 @@ func Open(ctx context.Context, cfg Config) (_ *Sink, err error) {
 		return nil, err
 	}
 	s := &Sink{cfg: cfg}
-	s.outage = &outage{now: s.cfg.now}
-	s.patience, s.giveUp = context.WithCancel(context.Background())
+	s.outage = newOutage(s.cfg.now, len(cfg.Streams))
+	asking, giveUp := context.WithCancel(context.Background())
+	s.giveUp = giveUp
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -101,28 +98,18 @@ func Open(ctx context.Context, cfg Config) (_ *Sink, err error) {
 			return nil, err
 		}
 	}
-	s.writers = &writers{s.patience, s.registry}
-	if err := s.newEngine(); err != nil {
+	s.schemas = newLookups(asking, s.registry, s.outage)
+	plan, err := s.cfg.plan(func(topic string) schemaSource { return &writers{topic, s.schemas} }, s.versions)
+	if err != nil {
+		return nil, err
+	}
+	if s.engine, err = engine.New(plan, s.engineOptions()...); err != nil {
 		return nil, err
 	}
 	if cfg.Observe > 0 {
-		s.observer = newObserver(&s.cfg, s.client, s.admin)
+		s.observer = newObserver(&s.cfg, s.client, s.admin, s.outage)
 	}
 	return s, nil
-}
-
-// newEngine makes the engine that runs next.
-func (s *Sink) newEngine() error {
-	plan, err := s.cfg.plan(s.writers, s.versions)
-	if err != nil {
-		return err
-	}
-	e, err := engine.New(plan, s.engineOptions()...)
-	if err != nil {
-		return err
-	}
-	s.current.Store(e)
-	return nil
 }
 
 func (s *Sink) engineOptions() []engine.Option {
@@ -137,6 +124,9 @@ func (s *Sink) engineOptions() []engine.Option {
 }
 
 // Run lands until ctx ends, then lands what is open, leaves the group and returns nil. It can be called once.
+//
+// A stream whose next record needs a schema that the registry gives no answer about waits, and the others go on. If all of them have waited for
+// Config.Patience, Run ends with an error; nothing is lost.
 func (s *Sink) Run(ctx context.Context) error {
 	// A record whose schema can't be had must not hold up the end.
 	defer context.AfterFunc(ctx, s.giveUp)()
@@ -145,7 +135,11 @@ func (s *Sink) Run(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error {
 		defer stop()
-		return s.runEngines(ctx)
+		return s.engine.Run(ctx)
+	})
+	g.Go(func() error {
+		defer stop()
+		return s.watchPatience(ctx)
 	})
 	if s.observer != nil {
 		g.Go(func() error { s.observer.run(ctx); return nil })
@@ -156,53 +150,34 @@ func (s *Sink) Run(ctx context.Context) error {
 			return serve(ctx, s.cfg.HTTP, s.Handler(), s.cfg.Log)
 		})
 	}
-	err := g.Wait()
-	if errors.Is(err, context.Canceled) && s.patience.Err() != nil {
-		return nil // it ended while it waited for the registry: what was open is read again
-	}
-	return err
+	return g.Wait()
 }
 
-// runEngines runs an engine, and a new one after each time that the registry was away. What was not landed when one ended is read again: the
-// tables say how far they have come.
-func (s *Sink) runEngines(ctx context.Context) error {
+// watchPatience returns an error when all streams have waited for the registry too long, and nil when ctx ends.
+func (s *Sink) watchPatience(ctx context.Context) error {
+	tick := time.NewTicker(max(min(s.cfg.Patience/4, time.Second), 10*time.Millisecond))
+	defer tick.Stop()
 	for {
-		err := s.current.Load().Run(ctx)
-		var away *awayError
-		if !errors.As(err, &away) || ctx.Err() != nil {
-			return err
-		}
-		if err := s.awaitRegistry(ctx, away); err != nil || ctx.Err() != nil {
-			return err
-		}
-		if err := s.newEngine(); err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if waited := s.outage.all(); waited > 0 && waited >= s.cfg.Patience {
+				return fmt.Errorf("the schema registry has given no answer for %v; nothing is lost, start again when it does: %s", s.cfg.Patience, s.outage.why(s.cfg.Streams[0].Topic))
+			}
 		}
 	}
 }
 
-// awaitRegistry waits until the registry has an answer about the schema that a record needs, whatever it is.
-func (s *Sink) awaitRegistry(ctx context.Context, away *awayError) error {
-	s.outage.begin(away.err)
-	defer s.outage.end()
-	s.cfg.Log.Warn("the schema registry gives no answer; nothing is landed until it does", "schema", away.key.String(), "error", away.err, "patience", s.cfg.Patience)
-	_, err := s.writers.ask(ctx, away.key, s.cfg.Patience)
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case errors.As(err, &away):
-		return fmt.Errorf("the schema registry has given no answer for %v; nothing is lost, start again when it does: %w", s.cfg.Patience, err)
-	}
-	s.cfg.Log.Info("the schema registry answers again; going on")
-	return nil // an unknown schema is the record's fault, and found again
-}
-
-// Stats tells what the instance has done since it last had to wait for the registry.
-func (s *Sink) Stats() engine.Stats { return s.current.Load().Stats() }
+// Stats tells what the instance has done.
+func (s *Sink) Stats() engine.Stats { return s.engine.Stats() }
 
 // Close disconnects. It must not be called while Run runs.
 func (s *Sink) Close() {
 	s.giveUp()
+	if s.schemas != nil {
+		s.schemas.close()
+	}
 	if s.registry != nil {
 		s.registry.Close()
 	}

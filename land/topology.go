@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tributary-io/tributary/lake"
+	"github.com/tributary-io/tributary/lake/sink"
 	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/topology"
@@ -16,7 +17,7 @@ func Topology(cfg Config, schemas lake.SchemaSource) (*topology.Plan, error) {
 	if cfg.Group == "" {
 		cfg.Group = DefaultGroup
 	}
-	return cfg.plan(harnessed{schemas}, make([]int, len(cfg.Streams)))
+	return cfg.plan(func(string) schemaSource { return harnessed{schemas} }, make([]int, len(cfg.Streams)))
 }
 
 // harnessed is a source of schemas without a registry.
@@ -32,21 +33,14 @@ type schemaSource interface {
 	protobuf(lake.SchemaKey) (lake.ProtobufSchema, error)
 }
 
-// plan declares the application: for each stream a source of bytes that ends in a table. versions are those of the declared schemas in
+// plan declares the application: for each stream a source of bytes that ends in a table. source gives a topic's source of schemas. versions are those of the declared schemas in
 // the registry, in the order of the streams; 0 is unknown.
-func (c *Config) plan(source schemaSource, versions []int) (*topology.Plan, error) {
+func (c *Config) plan(source func(topic string) schemaSource, versions []int) (*topology.Plan, error) {
 	b := topology.NewBuilder(c.Group)
 	for i := range c.Streams {
 		s := &c.Streams[i]
-		opts := []lake.Option{
-			s.value(source), lake.SourceColumns(), lake.RunColumns(c.RunID()), lake.PlatformProgress(),
-			lake.Name(s.Table), lake.Properties(s.properties()),
-		}
-		if versions[i] > 0 {
-			opts = append(opts, lake.SchemaVersion(versions[i]))
-		}
 		b.Stream(s.Topic, serde.Bytes, serde.Bytes, topology.Timestamps(anyTime)).
-			ToLake(lake.Delta(c.TablePlace(s), opts...), topology.Name("land-"+s.Topic))
+			ToLake(c.table(s, source(s.Topic), versions[i]), topology.Name("land-"+s.Topic))
 	}
 	p, err := b.Build()
 	if err != nil {
@@ -56,6 +50,18 @@ func (c *Config) plan(source schemaSource, versions []int) (*topology.Plan, erro
 		return nil, fmt.Errorf("internal: landing needs topics of its own: %v", internal)
 	}
 	return p, nil
+}
+
+// table is the sink of a stream. version is that of its schema in the registry; 0 is unknown.
+func (c *Config) table(s *Stream, source schemaSource, version int) sink.Sink {
+	opts := []lake.Option{
+		s.value(source), lake.SourceColumns(), lake.RunColumns(c.RunID()), lake.PlatformProgress(),
+		lake.Name(s.Table), lake.Published(s.properties()),
+	}
+	if version > 0 {
+		opts = append(opts, lake.SchemaVersion(version))
+	}
+	return lake.Delta(c.TablePlace(s), opts...)
 }
 
 // value says how the stream's bytes become columns.
@@ -74,7 +80,7 @@ var anyTime processors.TimestampExtractor[[]byte, []byte] = func(r *processors.R
 	return max(0, r.Timestamp), nil
 }
 
-// properties are what a new table says of its stream.
+// properties are what the table says of its stream: they follow the declaration.
 func (s *Stream) properties() map[string]string {
 	all := map[string]string{"ods.topic": s.Topic}
 	for key, value := range map[string]string{"ods.owner": s.Owner, "ods.domain": s.Domain, "ods.sensitivity": string(s.Sensitivity)} {

@@ -159,7 +159,7 @@ func newLand() *cobra.Command {
 	cmd.Flags().DurationVar(&f.over.Notice, "notice", 0, "with --observe: least time between two notices of new rows, default 1h (ODS_SINK_NOTICE_SECONDS)")
 	cmd.Flags().BoolVar(&untilLanded, "until-landed", false, "end when all that the topics hold now has landed")
 	cmd.Flags().StringVar(&f.over.NoticeURL, "notice-url", "", "with --observe: send notices of new rows there, as JSON (ODS_SINK_NOTICE_URL)")
-	cmd.AddCommand(newLandStatus(), newLandProve(), newLandReset())
+	cmd.AddCommand(newLandStatus(), newLandProve(), newLandReset(), newLandRewrite())
 	return cmd
 }
 

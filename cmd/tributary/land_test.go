@@ -146,6 +146,7 @@ func TestLandAndDeadLetters(t *testing.T) {
 	must(t, []string{"landed", "observed_at"}, "lake", "show", filepath.Join(dir, "lake", "_ods", "observer"))
 	must(t, []string{"50 rows", "identical"}, "land", "prove", topic, "--rows", "50")
 
+	must(t, []string{"nothing that isn't declared", "Nothing was changed"}, "land", "rewrite", topic, "--schema", schema)
 	reset := []string{"land", "reset", topic, "--schema", schema, "--tables", "truncate"}
 	must(t, []string{"2 rows in", "Nothing was changed"}, reset...)
 	must(t, []string{"is reset", "2 rows in"}, append(reset, "--execute")...)

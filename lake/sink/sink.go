@@ -192,6 +192,14 @@ func (e *RowError) Error() string {
 
 func (e *RowError) Unwrap() error { return e.Err }
 
+// NotYetError says that a row can't be stored for now, through no fault of its own: something that its making takes, such as a schema in a
+// registry, is awaited. The batch is as before the call. The record is offered again later, and may not be skipped.
+type NotYetError struct{ Err error }
+
+func (e *NotYetError) Error() string { return "not yet: " + e.Err.Error() }
+
+func (e *NotYetError) Unwrap() error { return e.Err }
+
 // IsFenced reports whether err is a *FencedError.
 func IsFenced(err error) bool {
 	var f *FencedError
