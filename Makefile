@@ -98,13 +98,24 @@ differential: ## compare N random scenarios with the real Kafka Streams; needs a
 differential-engines: ## compare N random topologies of each kind in the harness, on the embedded broker and on a real Kafka; needs a JDK, Maven and Python
 	internal/differential/engines.sh $(N) $(SEED)
 
-# Of simulate: how many seeds, from which one.
+# Of simulate: how many seeds, from which one, until how many have failed. Of replay: SEED.
 SEEDS ?= 2000
 FROM ?= 1
+FAILURES ?= 1
+
+# A Go runtime whose choices are a seed's (internal/detruntime), and go with it.
+DETRUNTIME = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tributary/detruntime
+DETGO = CGO_ENABLED=0 GOROOT=$(DETRUNTIME)/goroot GOTOOLCHAIN=local $(DETRUNTIME)/goroot/bin/go test -tags detruntime -overlay $(DETRUNTIME)/overlay.json
 
 .PHONY: simulate
-simulate: ## run SEEDS seeds of the engine's simulation, from FROM on
-	go test ./engine -run '^TestSimulation$$' -count=1 -timeout 24h -v -simulation.seeds=$(SEEDS) -simulation.from=$(FROM) | grep -vE '^ *(=== RUN|--- PASS)'
+simulate: ## run SEEDS seeds of the engine's simulation, from FROM on, until FAILURES of them have failed
+	go run ./internal/detruntime/overlay -dir $(DETRUNTIME)
+	$(DETGO) ./engine -run '^TestSimulation$$' -count=1 -timeout 0 -v -args -simulation.seeds=$(SEEDS) -simulation.from=$(FROM) -simulation.failures=$(FAILURES) | grep -vE '^ *(=== RUN|--- PASS)'
+
+.PHONY: replay
+replay: ## run one seed of the engine's simulation, and print all that happens in it
+	go run ./internal/detruntime/overlay -dir $(DETRUNTIME)
+	$(DETGO) ./engine -run '^TestSimulation$$' -count=1 -v -args -simulation.seeds=1 -simulation.from=$(SEED) -simulation.log
 
 # Of kill-loop: rows to land, and over about how many seconds they come.
 KILL_ROWS ?= 5000000

@@ -140,6 +140,7 @@ func (e *Engine) seal() (*commitWork, error) {
 	gens := make([]*state.Generation, len(stateful))
 	err := e.together(stateful, func(i int, r *runner) (err error) {
 		gens[i], err = e.sealStores(r)
+		e.step(stepSealing)
 		return err
 	})
 	for i, r := range stateful {
@@ -270,6 +271,7 @@ func (e *Engine) applied(w *commitWork) error {
 		r.inMu.Lock()
 		r.tellWritten()
 		r.inMu.Unlock()
+		e.step(stepApplying)
 		r.changelogSize.Add(r.sealed) // not before: whoever sees it grow looks for the state that belongs to it
 		return nil
 	})

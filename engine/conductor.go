@@ -178,8 +178,12 @@ func (e *Engine) rebalance() error {
 		}
 	}
 	if len(revoked) > 0 {
+		losses := e.losses
 		if err := e.giveUp(revoked, copies); err != nil {
 			return err
+		}
+		if e.members.lossCount() != losses {
+			return nil // thrown out meanwhile: the others of that assignment may run elsewhere already, and what comes after it is told of
 		}
 	}
 	if e.next != nil { // topics of patterns have changed meanwhile

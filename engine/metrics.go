@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,9 +18,15 @@ func newRegistry(e *Engine) *prometheus.Registry {
 		Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 	})
 	e.stats.observe = func(d time.Duration) { latency.Observe(d.Seconds()) }
-	reg.MustRegister(latency, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), newStatsCollector(e, labels))
+	reg.MustRegister(slices.Concat(ofProcess(), []prometheus.Collector{latency, newStatsCollector(e, labels)})...)
 	return reg
 }
+
+// ofProcess are the metrics that all instances of a process share. They are made once: the Go runtime's names some hundred metrics, and looks for
+// each by regular expressions.
+var ofProcess = sync.OnceValue(func() []prometheus.Collector {
+	return []prometheus.Collector{collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})}
+})
 
 // Registry is where the metrics of the instance are, for an application to add its own or to serve them elsewhere.
 func (e *Engine) Registry() *prometheus.Registry { return e.reg }

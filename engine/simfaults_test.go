@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -20,7 +19,9 @@ var simKeys = []kmsg.Key{
 // simCommitKeys are those of the commit itself, chosen more often.
 var simCommitKeys = []kmsg.Key{kmsg.Produce, kmsg.TxnOffsetCommit, kmsg.EndTxn, kmsg.InitProducerID}
 
-var simStepsToDieAt = []step{stepSealed, stepCommitted, stepApplied, stepProducerReset, stepClosed, stepOpened}
+var simStepsToDieAt = []step{
+	stepSealing, stepSealed, stepCommitted, stepApplying, stepApplied, stepProducerReset, stepClosed, stepOpened, stepPromoted, stepLanding, stepLanded,
+}
 
 var fateNames = map[simnet.Fate]string{
 	simnet.LoseRequest: "request lost", simnet.LoseAnswer: "answer lost", simnet.Kill: "killed before", simnet.KillAfter: "killed after",
@@ -34,7 +35,7 @@ func (w *simWorld) happen() {
 	if len(living) > 0 {
 		p = living[w.rng.IntN(len(living))]
 	}
-	switch n := w.rng.IntN(12); {
+	switch n := w.rng.IntN(13); {
 	case p == nil || n == 0:
 		w.again()
 	case n <= 3:
@@ -52,6 +53,8 @@ func (w *simWorld) happen() {
 		w.stop(p)
 	case n == 10:
 		w.spoilTable()
+	case n == 11 && w.vault != nil:
+		w.vault.fail(1 + w.rng.IntN(5))
 	default:
 		w.spoilMembership(p)
 	}
@@ -84,7 +87,7 @@ func (w *simWorld) spoilRequest(p *process) {
 	if w.rng.IntN(2) == 0 {
 		keys = simCommitKeys
 	}
-	key, in := keys[w.rng.IntN(len(keys))], 1+w.rng.IntN(4)
+	key, in := keys[w.rng.IntN(len(keys))], 1+w.rng.IntN(3)
 	fate := []simnet.Fate{simnet.LoseRequest, simnet.LoseAnswer, simnet.Kill, simnet.KillAfter}[w.rng.IntN(4)]
 	hold := time.Duration(0)
 	if w.rng.IntN(4) == 0 {
@@ -98,8 +101,11 @@ func (w *simWorld) spoilRequest(p *process) {
 		if in--; in != 0 {
 			return simnet.Deliver
 		}
-		w.sleep(hold)
-		w.counts.add(fmt.Sprintf("%s: %s", fateNames[fate], key.Name()))
+		if hold > 0 {
+			w.counts.fate(key, simHeld)
+			w.sleep(hold)
+		}
+		w.counts.fate(key, int(fate))
 		if fate == simnet.Kill || fate == simnet.KillAfter {
 			w.died <- p
 		}
@@ -111,7 +117,7 @@ func (w *simWorld) spoilRequest(p *process) {
 func (w *simWorld) dieAtAStep(p *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dieAt, p.dieIn = simStepsToDieAt[w.rng.IntN(len(simStepsToDieAt))], 1+w.rng.IntN(4)
+	p.dieAt, p.dieIn = simStepsToDieAt[w.rng.IntN(len(simStepsToDieAt))], 1+w.rng.IntN(2)
 }
 
 // pause stops a process as SIGSTOP does, as far as others see it: nothing that it sends arrives for a while.
@@ -125,7 +131,7 @@ func (w *simWorld) pause(p *process) {
 	})
 }
 
-// spoilTable lets the table's next commits fail, before or after they had their effect.
+// spoilTable lets the table's next commits fail, without an effect: what is unclear is settled before a sink says so.
 func (w *simWorld) spoilTable() {
 	times := 1 + w.rng.IntN(3)
 	w.say("the table fails %d times", times)
@@ -170,6 +176,9 @@ func (w *simWorld) heal() {
 	}
 	if w.coordinator != nil {
 		w.coordinator.LoseReplies(0)
+	}
+	if w.vault != nil {
+		w.vault.fail(0)
 	}
 	w.table.mu.Lock()
 	w.table.fault = nil

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
+	"hash/fnv"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -17,11 +19,15 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
 	"github.com/tributary-io/tributary/engine/internal/simnet"
 	"github.com/tributary-io/tributary/internal/embedded"
+	"github.com/tributary-io/tributary/lake/object"
+	"github.com/tributary-io/tributary/lake/sink"
 	"github.com/tributary-io/tributary/serde"
+	"github.com/tributary-io/tributary/state"
 	"github.com/tributary-io/tributary/topology"
 )
 
@@ -38,6 +44,7 @@ type simWorld struct {
 	coordinator *brokertest.StreamsCoordinator // nil with the classic protocol
 	client      *kgo.Client
 	table       *table
+	vault       *simStore // nil without kept checkpoints
 	options     []Option
 
 	processes []*process
@@ -46,6 +53,9 @@ type simWorld struct {
 
 	values []string
 	read   []*kgo.Record // of the output
+
+	sumMu sync.Mutex
+	sum   hash.Hash64 // of what was sent, and when
 }
 
 // process is an instance, from its start to its death.
@@ -95,7 +105,7 @@ func (w *simWorld) sleep(d time.Duration) {
 const simName = "sim"
 
 // simPlan counts the first words of its input's values, through a repartition, and lands the values.
-func simPlan(t *testing.T, lake *table) *topology.Plan {
+func simPlan(t *testing.T, lake sink.Sink) *topology.Plan {
 	b := topology.NewBuilder(simName)
 	in := b.Stream(simName+"-in", serde.String, serde.String)
 	in.ToLake(lake, topology.Name("landed"))
@@ -113,8 +123,9 @@ func simPlan(t *testing.T, lake *table) *topology.Plan {
 func newSimWorld(t *testing.T, seed uint64, dir string, counts *simCounts) *simWorld {
 	w := &simWorld{
 		t: t, rng: rand.New(rand.NewPCG(seed, 0)), dir: dir, counts: counts, net: simnet.New(), table: newTable(),
-		died: make(chan *process, 100), ended: make(chan struct{}),
+		died: make(chan *process, 100), ended: make(chan struct{}), sum: fnv.New64a(),
 	}
+	w.net.Witness = w.witness
 	broker, err := embedded.StartBroker(embedded.BrokerConfig{Listen: w.net.Listen, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -125,6 +136,8 @@ func newSimWorld(t *testing.T, seed uint64, dir string, counts *simCounts) *simW
 		// kfake starts the rebalance timeout anew with each join; it must be shorter than the time after which members join again.
 		SessionTimeout(4 * time.Second), RebalanceTimeout(3 * time.Second), CommitInterval(time.Duration(20+w.rng.IntN(300)) * time.Millisecond),
 		Lake(LakeBatches{Every: time.Second}), Workers(2),
+		StateMemory(state.ResourceOptions{CacheBytes: 1 << 20, MaxMemtableBytes: 64 << 10, MinMemtableBytes: 64 << 10, RowBytes: 1 << 20}),
+		Client(kgo.DisableClientMetrics()),
 	}
 	if w.rng.IntN(3) == 0 {
 		counts.add("seeds with the streams protocol")
@@ -134,13 +147,37 @@ func newSimWorld(t *testing.T, seed uint64, dir string, counts *simCounts) *simW
 		counts.add("seeds with standbys")
 		w.options = append(w.options, Standbys(1), AcceptableLag(2))
 	}
-	for topic, partitions := range map[string]int32{"in": int32(1 + w.rng.IntN(2)), "out": 1} {
-		w.cluster.CreateTopic(t, simName+"-"+topic, partitions)
+	if w.rng.IntN(6) == 0 {
+		counts.add("seeds with checkpoints in an object store")
+		w.vault = &simStore{Memory: object.NewMemory("sim"), w: w}
+		w.options = append(w.options, KeepCheckpoints(w.vault, time.Second), AcceptableLag(2))
 	}
+	w.cluster.CreateTopic(t, simName+"-in", int32(1+w.rng.IntN(2)))
+	w.cluster.CreateTopic(t, simName+"-out", 1)
 	w.client = w.cluster.Client(t, kgo.DefaultProduceTopic(simName+"-in"), kgo.ConsumeTopics(simName+"-out"),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond))
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond), kgo.DisableClientMetrics())
 	counts.add("seeds")
 	return w
+}
+
+// witness notes a request.
+func (w *simWorld) witness(frame []byte) {
+	w.sumMu.Lock()
+	defer w.sumMu.Unlock()
+	var now [8]byte
+	binary.BigEndian.PutUint64(now[:], uint64(time.Now().UnixNano()))
+	w.sum.Write(now[:])
+	w.sum.Write(frame)
+	if *simSteps {
+		w.say("%s, %d bytes, %016x", kmsg.NameForKey(int16(binary.BigEndian.Uint16(frame[4:]))), len(frame), w.sum.Sum64())
+	}
+}
+
+// fingerprint tells what happened from anything else that could have.
+func (w *simWorld) fingerprint() uint64 {
+	w.sumMu.Lock()
+	defer w.sumMu.Unlock()
+	return w.sum.Sum64()
 }
 
 // close ends everything, dead or not.
@@ -165,9 +202,9 @@ func (w *simWorld) startProcess() *process {
 // launch starts a process on its directory.
 func (w *simWorld) launch(p *process) {
 	p.host, p.done = w.net.Host(), make(chan error, 1)
-	e, err := New(simPlan(w.t, w.table), append([]Option{
-		Brokers(w.cluster.Addrs...), StateDir(p.dir), Client(kgo.Dialer(p.host.Dial)), ReplicationFactor(1), Logger(w.log.of(fmt.Sprintf("%s.%d", p.name, p.life))),
-		func(c *config) { c.stepped = p.reached },
+	e, err := New(simPlan(w.t, &simSink{w.table, p}), append([]Option{
+		Brokers(w.cluster.Addrs...), StateDir(p.dir), Client(kgo.Dialer(p.host.Dial)), ReplicationFactor(1), Logger(w.log.of(fmt.Sprintf("%s.%d", p.name, p.life), w.counts)),
+		func(c *config) { c.stepped = func(s step) { p.reached(s) } },
 	}, w.options...)...)
 	if err != nil {
 		w.t.Fatal(err)
@@ -185,9 +222,9 @@ func (w *simWorld) launch(p *process) {
 	}()
 }
 
-// reached is where the process dies, if that is what it was told: from here on nobody hears of it, and its successor finds its directory as
+// reached is where the process dies, if that is what it was told, and says so: from here on nobody hears of it, and its successor finds its directory as
 // it is now. What still runs of it is the afterlife.
-func (p *process) reached(s step) {
+func (p *process) reached(s step) bool {
 	p.mu.Lock()
 	dies := p.dieAt == s
 	if dies {
@@ -199,13 +236,14 @@ func (p *process) reached(s step) {
 	}
 	p.mu.Unlock()
 	if !dies {
-		return
+		return false
 	}
-	p.w.counts.add("killed when " + string(s))
+	p.w.counts.diedAt(s)
 	p.w.say("%s.%d dies when %s", p.name, p.life, s)
 	p.host.Cut()
 	p.leave()
 	p.w.died <- p
+	return true
 }
 
 // leave keeps the process's directory as it is at this moment, for a successor.
@@ -328,6 +366,7 @@ func (w *simWorld) await(what string, f func() bool) {
 		for _, p := range w.living() { // one that has given up would never finish
 			select {
 			case err := <-p.done:
+				p.done <- err // close waits for it, too
 				w.fail("%s.%d has ended by itself: %v", p.name, p.life, err)
 			default:
 			}
@@ -397,8 +436,8 @@ func (l *simLog) text() string {
 	return l.buf.String()
 }
 
-func (l *simLog) of(process string) *slog.Logger {
-	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+func (l *simLog) of(process string, counts *simCounts) *slog.Logger {
+	return slog.New(simHandler{counts, slog.NewTextHandler(l, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		switch a.Key {
 		case slog.TimeKey:
 			return slog.String("", a.Value.Time().Format("15:04:05.000"))
@@ -406,7 +445,26 @@ func (l *simLog) of(process string) *slog.Logger {
 			return slog.Attr{}
 		}
 		return a
-	}})).With("p", process)
+	}})}).With("p", process)
+}
+
+// simHandler counts what the engine says.
+type simHandler struct {
+	counts *simCounts
+	slog.Handler
+}
+
+func (h simHandler) Handle(ctx context.Context, r slog.Record) error {
+	h.counts.hear(r)
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h simHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return simHandler{h.counts, h.Handler.WithAttrs(attrs)}
+}
+
+func (h simHandler) WithGroup(name string) slog.Handler {
+	return simHandler{h.counts, h.Handler.WithGroup(name)}
 }
 
 // errTable is what the table answers when it is told to fail.

@@ -198,6 +198,7 @@ func (e *Engine) promote(r *runner) error {
 	if r.db != nil {
 		r.changelog, r.kept = make([]*txn.End, len(r.db.Stores())), lag < unknownLag
 	}
+	e.step(stepPromoted)
 	e.log.Info("a standby takes over", "task", r.spec.id.String(), "behind", lag)
 	e.restoring(RestoreEvent{Task: r.spec.id.String(), Standby: true, Phase: StandbyTakesOver, Left: lag})
 	return nil

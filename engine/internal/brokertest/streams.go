@@ -26,6 +26,7 @@ type StreamsCoordinator struct {
 	client   *kgo.Client
 	session  time.Duration
 	interval time.Duration
+	topic    [16]byte // coordinatorTopic's id
 
 	mu         sync.Mutex
 	groups     map[string]*streamsGroup
@@ -69,7 +70,7 @@ func (c *Cluster) TeachStreams(t testing.TB, session, interval time.Duration) *S
 	s := &StreamsCoordinator{
 		cluster: c.Embedded.Cluster(), client: c.Client(t), session: session, interval: interval, groups: map[string]*streamsGroup{}, fenced: map[string]error{},
 	}
-	c.CreateTopic(t, coordinatorTopic, 1)
+	s.topic = c.CreateTopic(t, coordinatorTopic, 1)
 	versions, err := kmsg.NewPtrApiVersionsRequest().RequestWith(t.Context(), s.client)
 	if err != nil {
 		t.Fatal(err)
@@ -282,9 +283,12 @@ const coordinatorTopic = "streams-coordinator"
 func (s *StreamsCoordinator) introduce(name string, g *streamsGroup) {
 	req := kmsg.NewPtrOffsetCommitRequest()
 	topic, partition := kmsg.NewOffsetCommitRequestTopic(), kmsg.NewOffsetCommitRequestTopicPartition()
-	topic.Topic, topic.Partitions = coordinatorTopic, append(topic.Partitions, partition)
+	topic.Topic, topic.TopicID, topic.Partitions = coordinatorTopic, s.topic, append(topic.Partitions, partition)
 	req.Group, req.Generation, req.Topics = name, -1, append(req.Topics, topic)
-	_, err := req.RequestWith(context.Background(), s.client)
+	resp, err := req.RequestWith(context.Background(), s.client)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.Topics[0].Partitions[0].ErrorCode)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if g.known = err == nil; err != nil {
@@ -510,7 +514,10 @@ func (s *StreamsCoordinator) commits(group, member string, epoch int32) *kerr.Er
 }
 
 func (s *StreamsCoordinator) txnOffsetCommit(req *kmsg.TxnOffsetCommitRequest) kmsg.Response {
-	err := s.commits(req.Group, req.MemberID, req.Generation)
+	var err *kerr.Error
+	if req.MemberID != "" || req.Generation != -1 { // Kafka lets a transaction commit that names no member, also where there are members
+		err = s.commits(req.Group, req.MemberID, req.Generation)
+	}
 	if err == nil { // the broker itself doesn't know the member
 		req.MemberID, req.Generation = "", -1
 		return nil

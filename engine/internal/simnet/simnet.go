@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +16,10 @@ import (
 
 // Network connects hosts with whoever listens.
 type Network struct {
+	// Witness, if it is set before the first connection, is shown every request that leaves a host, with its size in front. It is called by
+	// many goroutines, and keeps nothing.
+	Witness func(frame []byte)
+
 	mu        sync.Mutex
 	listeners map[string]*listener
 	ports     int
@@ -108,11 +114,12 @@ type Host struct {
 	mu     sync.Mutex
 	policy Policy
 	cut    bool
-	conns  map[*conn]bool
+	conns  map[int]*conn // by their number
+	made   int           // connections, so far
 }
 
 // Host makes a host whose requests are all delivered.
-func (n *Network) Host() *Host { return &Host{network: n, conns: map[*conn]bool{}} }
+func (n *Network) Host() *Host { return &Host{network: n, conns: map[int]*conn{}} }
 
 // SetPolicy sets what decides about requests from now on; nil delivers all.
 func (h *Host) SetPolicy(p Policy) {
@@ -138,13 +145,10 @@ func (h *Host) policyNow() Policy {
 func (h *Host) Cut() {
 	h.mu.Lock()
 	h.cut = true
-	var all []*conn
-	for c := range h.conns {
-		all = append(all, c)
-	}
+	all := maps.Clone(h.conns)
 	h.mu.Unlock()
-	for _, c := range all {
-		c.abandon()
+	for _, n := range slices.Sorted(maps.Keys(all)) { // in an order that replays
+		all[n].abandon()
 	}
 }
 
@@ -177,7 +181,9 @@ func (h *Host) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
 		c.Conn.Close()
 		return nil, errCut
 	}
-	h.conns[c] = true
+	h.made++
+	c.number = h.made
+	h.conns[c.number] = c
 	go c.pump()
 	return c, nil
 }
@@ -195,7 +201,8 @@ func (s *side) RemoteAddr() net.Addr { return tcpAddr(s.addr) }
 // sends them, so that a request that is held up holds up nobody who writes.
 type conn struct {
 	side
-	host *Host
+	host   *Host
+	number int // of the host's
 
 	mu      sync.Mutex
 	pending []byte        // what was written and not sent
@@ -203,6 +210,7 @@ type conn struct {
 	closed  chan struct{}
 	once    sync.Once
 
+	reading   sync.Mutex // held while the connection is read
 	abandoned atomic.Bool
 }
 
@@ -257,15 +265,20 @@ func (c *conn) next() []byte {
 
 // send sends a frame; false ends the connection.
 func (c *conn) send(frame []byte) bool {
+	if witness := c.host.network.Witness; witness != nil {
+		witness(frame)
+	}
 	fate := Deliver
 	if policy := c.host.policyNow(); policy != nil && len(frame) >= 6 {
 		fate = policy(int16(binary.BigEndian.Uint16(frame[4:])))
 	}
-	switch fate {
-	case LoseRequest:
+	switch {
+	case c.host.isCut(): // while the policy held it up
+		return false
+	case fate == LoseRequest:
 		c.Close()
 		return false
-	case Kill:
+	case fate == Kill:
 		c.host.Cut()
 		return false
 	}
@@ -284,6 +297,13 @@ var errLost = errors.New("the connection broke")
 
 // Read implements net.Conn.
 func (c *conn) Read(b []byte) (int, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	select {
+	case <-c.closed:
+		return 0, errLost
+	default:
+	}
 	n, err := c.Conn.Read(b)
 	select {
 	case <-c.closed:
@@ -308,7 +328,9 @@ func (c *conn) abandon() {
 	c.end()
 	c.Conn.SetReadDeadline(time.Unix(1, 0)) // whoever reads is told
 	go func() {
+		c.reading.Lock() // nobody reads any more, and nobody will
 		c.Conn.SetReadDeadline(time.Time{})
+		c.reading.Unlock()
 		io.Copy(io.Discard, c.Conn) // until the other end is closed
 	}()
 }
@@ -317,7 +339,7 @@ func (c *conn) end() {
 	c.once.Do(func() {
 		close(c.closed)
 		c.host.mu.Lock()
-		delete(c.host.conns, c)
+		delete(c.host.conns, c.number)
 		c.host.mu.Unlock()
 	})
 }
