@@ -178,3 +178,24 @@ func TestBrokersAreKilledOneByOne(t *testing.T) {
 		t.Errorf("counted %d, want %d", got, produced)
 	}
 }
+
+// Brokers that are just coming up, and can't say yet what earlier transactions left open, hold up a start, and don't end it.
+func TestStartWaitsForWhatIsLeftOpen(t *testing.T) {
+	a := newApp(t, brokertest.Embedded(t), "unsettled")
+	a.create("in", 1)
+	a.create("out", 1)
+	out := a.read("out")
+	a.produce("in", 1, "v")
+	i := a.start(counts(a.name), "i1")
+	eventually(t, "counted", func() bool { return total(out.lastCounts()) == 1 })
+	i.stop(t)
+	handle := a.c.Embedded.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeProducers}, Err: kerr.UnknownServerError, Count: 3})
+	defer handle.Remove()
+	a.produce("in", 1, "v")
+	i = a.start(counts(a.name), "i1")
+	eventually(t, "counted after a start with trouble", func() bool { return total(out.lastCounts()) == 2 })
+	if n := handle.Hits(); n != 3 {
+		t.Errorf("%d requests were refused, want 3", n)
+	}
+	i.stop(t)
+}

@@ -23,6 +23,16 @@ func (e *Engine) settle(ctx context.Context) error {
 	return err
 }
 
+// settleAtStart is settle, again for as long as brokers that are just coming up don't answer as they should.
+func (e *Engine) settleAtStart(ctx context.Context) error {
+	err := e.settle(ctx)
+	if err == nil || ctx.Err() != nil || txn.Permanent(err) {
+		return err
+	}
+	e.log.Warn("what earlier transactions left open can't be ended yet", "error", err)
+	return e.resetProducer(ctx, func() {})
+}
+
 // written are the topics that the instance writes to, with their numbers of partitions.
 func (e *Engine) written() map[string]int32 {
 	c := e.catalog()

@@ -260,7 +260,7 @@ func (e *Engine) dropLost() error {
 		return fmt.Errorf("drop lost tasks: %w", err)
 	}
 	e.dropLake()
-	if err := e.resetProducer(); err != nil {
+	if err := e.resetProducer(e.life, e.showTrouble); err != nil {
 		return err
 	}
 	e.losses = losses

@@ -1,10 +1,17 @@
 package engine
 
 import (
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
+	"github.com/tributary-io/tributary/processors"
+	"github.com/tributary-io/tributary/serde"
+	"github.com/tributary-io/tributary/topology"
 )
 
 // A paused instance keeps its tasks, processes nothing, stays a member for longer than the session timeout, and goes on where it was; a task
@@ -57,5 +64,48 @@ func TestStartsPaused(t *testing.T) {
 	if n := i.Stats().Processed; n != before {
 		t.Errorf("%d processed while paused", n-before)
 	}
+	i.stop(t)
+}
+
+// A pause doesn't count as idle time: what came while the application was paused isn't late for windows behind a repartition, whose tasks have
+// nothing to read when they resume.
+func TestPauseIsNotIdleTime(t *testing.T) {
+	a := newApp(t, brokertest.Embedded(t), "pauseidle")
+	a.create("in", 1)
+	a.create("out", 1)
+	b := topology.NewBuilder(a.name, topology.AdvanceIdle(10*time.Minute))
+	b.Stream(a.topic("in"), serde.String, serde.String).
+		GroupBy(func(_, v string) string { return v }, topology.Name("by-value")).
+		Windowed(topology.Tumbling(time.Minute)).Count(topology.Store("counts")).EmitFinal(topology.Name("final")).ToStream().
+		SelectKey(func(w topology.Window[string], _ int64) string { return fmt.Sprint(w.Key, "@", w.Window.Start) }).
+		To(a.topic("out"), topology.KeySerde(serde.String))
+	out := a.read("out")
+	var ahead atomic.Int64 // of the real clock
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	client := a.c.Client(t, kgo.DefaultProduceTopic(a.topic("in")))
+	produce := func(at time.Time) {
+		if err := client.ProduceSync(t.Context(), &kgo.Record{Key: []byte("k"), Value: []byte("v"), Timestamp: at}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i := a.start(build(b), "i1", Clock(now))
+	produce(now())
+	i.await(t, "the first is counted", func(s Stats) bool { return s.Processed == 2 })
+	i.Pause()
+	i.await(t, "paused", func(s Stats) bool { return s.State == Paused })
+	began := now()
+	ahead.Add(int64(time.Hour))
+	for minute := range 60 {
+		produce(began.Add(time.Duration(minute) * time.Minute))
+	}
+	i.Resume()
+	i.await(t, "all is counted", func(s Stats) bool { return s.Processed == 2*61 })
+	for _, d := range i.Stats().Dropped {
+		if d.Reason == processors.DroppedLate {
+			t.Errorf("%d records that came during the pause were late", d.Count)
+		}
+	}
+	produce(now().Add(time.Hour))
+	eventually(t, "all windows before it have closed", func() bool { return total(out.lastCounts()) == 61 })
 	i.stop(t)
 }

@@ -26,7 +26,7 @@ func (e *Engine) recover(w *commitWork, outcome txn.Outcome, cause error) error 
 	} else {
 		e.trouble(outcome, cause)
 	}
-	if err := e.resetProducer(); err != nil {
+	if err := e.resetProducer(e.life, e.showTrouble); err != nil {
 		return err
 	}
 	e.step(stepProducerReset)
@@ -87,28 +87,34 @@ func (e *Engine) rewind(runners []*runner) error {
 	return nil
 }
 
-// resetProducer starts the producer anew, and ends what its last transaction left open, however long the brokers take.
-func (e *Engine) resetProducer() error {
+// resetProducer starts the producer anew, and ends what its last transaction left open, however long the brokers take. troubled is called when
+// that doesn't go well at once.
+func (e *Engine) resetProducer(ctx context.Context, troubled func()) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		ctx, cancel := context.WithTimeout(e.life, e.cfg.transaction+20*time.Second)
-		err := e.producer.Reset(ctx)
+		try, cancel := context.WithTimeout(ctx, e.cfg.transaction+20*time.Second)
+		err := e.producer.Reset(try)
 		if err == nil {
-			err = e.settle(ctx)
+			err = e.settle(try)
 		}
 		cancel()
 		if err == nil {
 			return nil
 		}
-		if e.life.Err() != nil || txn.Permanent(err) {
+		if ctx.Err() != nil || txn.Permanent(err) {
 			return err
 		}
-		e.troubled = true
-		e.showState()
+		troubled()
 		e.log.Warn("the producer can't start anew yet", "error", err, "in", pause)
-		if err := sleep(e.life, pause); err != nil {
+		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
+}
+
+// showTrouble lets the state say that something isn't as it should be.
+func (e *Engine) showTrouble() {
+	e.troubled = true
+	e.showState()
 }
 
 // trouble notes a failed commit; failures in a row make the engine wait longer before it goes on.
@@ -121,8 +127,7 @@ func (e *Engine) trouble(outcome txn.Outcome, cause error) {
 	}
 	level("a commit failed: its work is taken back and done again", "outcome", outcome.String(), "in_a_row", e.failures, "error", cause)
 	if e.failures > 1 {
-		e.troubled = true
-		e.showState()
+		e.showTrouble()
 		_ = sleep(e.life, min(time.Duration(e.failures)*100*time.Millisecond, 5*time.Second)) // its end shows in what follows
 	}
 }

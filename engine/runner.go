@@ -30,6 +30,7 @@ type runner struct {
 	out  *collector
 
 	phase   atomic.Int32 // of the run queue: see workers.go
+	halted  bool         // a pause has kept it from its records; its worker's
 	restore restoreProgress
 	gone    *retired // where its counts go in the end
 

@@ -45,7 +45,7 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 		return err
 	}
 	e.known.Store(known)
-	if err := e.settle(ctx); err != nil {
+	if err := e.settleAtStart(ctx); err != nil {
 		return err
 	}
 	e.warnGenerated()

@@ -178,7 +178,11 @@ func (e *Engine) work(ctx context.Context) {
 func (e *Engine) slice(r *runner) (more bool) {
 	e.gate.enter()
 	defer e.gate.leave()
-	if e.pauses(r) || !r.open || r.leaving || r.closed || e.fatal.Load() != nil || e.broken.Load() != nil {
+	if e.pauses(r) {
+		r.halted = true
+		return false
+	}
+	if !r.open || r.leaving || r.closed || e.fatal.Load() != nil || e.broken.Load() != nil {
 		return false
 	}
 	more, err := e.runSlice(r)
@@ -190,6 +194,10 @@ func (e *Engine) slice(r *runner) (more bool) {
 }
 
 func (e *Engine) runSlice(r *runner) (more bool, err error) {
+	if r.halted {
+		r.halted = false
+		r.task.IdleAnew()
+	}
 	if err := r.takeInbox(); err != nil {
 		return false, err
 	}

@@ -47,6 +47,10 @@ func (t *Task) becameIdle() {
 	}
 }
 
+// IdleAnew is for a host that has kept the task from its records until now, by a pause: only from now on it counts as idle, as after a restart.
+// What came meanwhile is still on its way, perhaps through other tasks; time that went on over the pause would make it late.
+func (t *Task) IdleAnew() { t.becameIdle() }
+
 // waitsForRecords tells whether there is, or may be, something to be processed.
 func (t *Task) waitsForRecords() bool {
 	if t.HasRecords() {
