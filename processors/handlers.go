@@ -44,11 +44,22 @@ type Handlers struct {
 	Processing ErrorHandler
 	// Production gets records that can't be encoded or that the broker refuses.
 	Production ErrorHandler
+	// Global holds the three handlers of global tables and global stores, if they shall have others; its own DroppedTopic and Global are not
+	// used. Nil: the handlers above hold for them, too.
+	Global *Handlers
 	// DroppedTopic, if not empty, is a ledger of what is left out without being wrong: it gets the original bytes of each record that is
 	// counted as dropped, such as a late one, a duplicate or one without a key, and of those that a handler skips without a dead letter. Its
 	// headers are those of a dead letter, and HeaderDroppedReason. It is written in the same transaction as everything else. What is left
 	// out while no record is being processed, in a punctuation or at a commit, is only counted.
 	DroppedTopic string
+}
+
+// ForGlobal are the handlers that hold for global tables and global stores.
+func (h Handlers) ForGlobal() Handlers {
+	if h.Global == nil {
+		return h
+	}
+	return Handlers{Deserialization: h.Global.Deserialization, Processing: h.Global.Processing, Production: h.Global.Production, DroppedTopic: h.DroppedTopic}
 }
 
 // FailOnError stops the application at the first failure. It is the default.

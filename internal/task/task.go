@@ -45,7 +45,8 @@ type Config struct {
 	// Collector takes what the task produces.
 	Collector Collector
 	// Lake returns where rows of a lake node go. It may be nil if the task has none.
-	Lake     func(node *plan.Node) (processors.LakeAppender, error)
+	Lake func(node *plan.Node) (processors.LakeAppender, error)
+	// Handlers are the application's; of a task of global tables those for it are taken.
 	Handlers processors.Handlers
 	// Clock is the wall clock.
 	Clock  func() time.Time
@@ -124,6 +125,9 @@ type Task struct {
 func New(cfg Config) (*Task, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.ID.Subtopology < 0 {
+		cfg.Handlers = cfg.Handlers.ForGlobal()
 	}
 	t := &Task{
 		cfg:        cfg,

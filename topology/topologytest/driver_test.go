@@ -403,3 +403,22 @@ func TestDeadLettersOfGlobalTables(t *testing.T) {
 		t.Errorf("without a handler: %v", err)
 	}
 }
+
+// Handlers of their own hold for global tables only.
+func TestHandlersOfGlobalTables(t *testing.T) {
+	b := topology.NewBuilder("app")
+	b.GlobalTable("rates", serde.String, serde.Int64)
+	b.Stream("in", serde.String, serde.Int64).To("out")
+	p := built(t, b)
+	d, err := topologytest.Open(p, topologytest.ErrorHandlers(processors.Handlers{Global: &processors.Handlers{Deserialization: processors.SkipOnError()}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if err := d.Pipe(topologytest.Record{Topic: "rates", Key: []byte("a"), Value: []byte("junk")}); err != nil {
+		t.Errorf("the global table's handler was not asked: %v", err)
+	}
+	if err := d.Pipe(topologytest.Record{Topic: "in", Key: []byte("a"), Value: []byte("junk")}); err == nil {
+		t.Error("the global table's handler was asked for a stream")
+	}
+}

@@ -53,8 +53,11 @@ func (c config) handler(name string, deadLetters bool) processors.ErrorHandler {
 	return processors.FailOnError()
 }
 
+// handlers are those of the configuration. Of global tables the driver leaves out what can't be decoded whatever it says, and asks no other
+// handler unless processing.exception.handler.global.enabled is set.
 func (c config) handlers() processors.Handlers {
 	h := processors.Handlers{
+		Global:          &processors.Handlers{Deserialization: processors.SkipOnError()},
 		Deserialization: c.handler(c.deserialization, true), Processing: c.handler(c.processing, true), Production: c.handler(c.production, false),
 	}
 	if c.production == "default" && c.dlqTopic != "" {
