@@ -37,10 +37,15 @@ var troubles = []kfake.Fault{
 	{Keys: []kmsg.Key{kmsg.InitProducerID}, TopLevel: true, Err: kerr.ConcurrentTransactions},
 }
 
-// theEngines leaves the test's own producer in peace.
+// theEngines leaves the test's own producer and reader in peace: a reader that is told it is out of range would begin anew.
 func theEngines(req kmsg.Request) bool {
-	p, ok := req.(*kmsg.ProduceRequest)
-	return !ok || p.TransactionID != nil
+	switch req := req.(type) {
+	case *kmsg.ProduceRequest:
+		return req.TransactionID != nil
+	case *kmsg.FetchRequest:
+		return req.MaxWaitMillis != int32(readersWait/time.Millisecond)
+	}
+	return true
 }
 
 // Each trouble alone, in the middle of work: the process goes on, and every input counts once.

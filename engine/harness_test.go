@@ -200,9 +200,12 @@ type output struct {
 	records []*kgo.Record
 }
 
+// readersWait is how long the test's own reader waits in a fetch. No fetch of the engine waits just as long: see theEngines.
+const readersWait = 99 * time.Millisecond
+
 func (a *app) read(suffix string) *output {
 	a.t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(a.c.Addrs...), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(100*time.Millisecond),
+	client, err := kgo.NewClient(kgo.SeedBrokers(a.c.Addrs...), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(readersWait),
 		kgo.ConsumeTopics(a.topic(suffix)), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		a.t.Fatal(err)

@@ -19,8 +19,9 @@ func (p *Plan) hash() string {
 		s := p.Stores[name]
 		spec := s.Spec
 		spec.TopicConfig, spec.ChangelogTopic = nil, "" // printed in key order with its topic
-		// The name of a changelog topic came later: without it in the text, versions of before and after have equal hashes.
-		text := strings.Replace(fmt.Sprintf("%+v", spec), " ChangelogTopic:", "", 1)
+		spec.Unsent = false                             // follows from the nodes
+		// These fields came later: without them in the text, versions of before and after have equal hashes.
+		text := strings.NewReplacer(" ChangelogTopic:", "", " Unsent:false", "").Replace(fmt.Sprintf("%+v", spec))
 		fmt.Fprintln(&b, "store", name, s.Global, s.Changelog, text)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.InternalTopics)) {
