@@ -173,7 +173,7 @@ func checkNewColumns(t *testing.T, r *readers.Readers, dir string, store object.
 		if n != 14 {
 			t.Errorf("%s: %d rows", when, n)
 		}
-		// DuckDB 1.5.5 takes fields of structs that a file lacks for an error in some versions: it is asked for the columns of the topmost level.
+		// DuckDB is asked for the columns of the topmost level only.
 		const q = "select count(*) as n, count(score) as s, cast(sum(score) as bigint) as t from t"
 		d := r.DuckDB(t, dir, q).Rows[0]
 		if d.Int(t, "n") != 14 || d.Int(t, "s") != 2 || d.Int(t, "t") != 201 {

@@ -194,17 +194,7 @@ func TestRegistryAway(t *testing.T) {
 	s := testStream(t, "ods.shop.away", small)
 	w.cfg.Streams = []Stream{s}
 	sink, stop := w.start(t)
-	web := httptest.NewServer(sink.Handler())
-	defer web.Close()
-	ask := func(path string) (int, string) {
-		res, err := http.Get(web.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		text, _ := io.ReadAll(res.Body)
-		return res.StatusCode, string(text)
-	}
+	ask := asking(t, sink.Handler())
 	eventually(t, "ready", func() bool { code, _ := ask("/readyz"); return code == http.StatusOK })
 	id := w.id(t, &s)
 	away.Store(true)
@@ -267,17 +257,7 @@ func TestOneStreamWaits(t *testing.T) {
 	defer proxy.Close()
 	w.cfg.Registry = proxy.URL
 	sink, _ := w.start(t)
-	web := httptest.NewServer(sink.Handler())
-	defer web.Close()
-	ask := func(path string) (int, string) {
-		res, err := http.Get(web.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		text, _ := io.ReadAll(res.Body)
-		return res.StatusCode, string(text)
-	}
+	ask := asking(t, sink.Handler())
 	defer http.DefaultClient.CloseIdleConnections()
 	illID, wellID := w.id(t, &ill), w.id(t, &well)
 	away.Store(fmt.Sprint("/schemas/ids/", illID))
@@ -386,5 +366,20 @@ func TestNotices(t *testing.T) {
 	}
 	if rows != 2 {
 		t.Errorf("%d rows in the table of notices", rows)
+	}
+}
+
+// asking serves a handler until the test ends, and gives what asks it for a path: its status and its text.
+func asking(t *testing.T, h http.Handler) func(path string) (int, string) {
+	web := httptest.NewServer(h)
+	t.Cleanup(web.Close)
+	return func(path string) (int, string) {
+		res, err := http.Get(web.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		text, _ := io.ReadAll(res.Body)
+		return res.StatusCode, string(text)
 	}
 }

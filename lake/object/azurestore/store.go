@@ -75,53 +75,14 @@ func (s *Store) Put(ctx context.Context, name string, data []byte) error {
 	return s.fail("put", name, err)
 }
 
-// Create implements object.Store. The object is uploaded in parts while it is written.
+// Create implements object.Store. The object is uploaded in parts while it is written. Azure drops parts that no blob was made of after a
+// week, and nobody sees them.
 func (s *Store) Create(ctx context.Context, name string) (object.Writer, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	r, pipe := io.Pipe()
-	w := &writer{store: s, name: name, pipe: pipe, cancel: cancel, done: make(chan error, 1)}
-	go func() {
+	upload := func(ctx context.Context, r io.Reader) error {
 		_, err := s.blob(name).UploadStream(ctx, r, &blockblob.UploadStreamOptions{BlockSize: partSize, Concurrency: partsSent})
-		end := err
-		if end == nil {
-			end = io.ErrClosedPipe
-		}
-		_ = r.CloseWithError(end) // always nil; a writer that goes on learns of it
-		w.done <- err
-	}()
-	return w, nil
-}
-
-type writer struct {
-	store  *Store
-	name   string
-	pipe   *io.PipeWriter
-	cancel context.CancelFunc
-	done   chan error
-	closed bool
-}
-
-func (w *writer) Write(p []byte) (int, error) {
-	n, err := w.pipe.Write(p)
-	return n, w.store.fail("write", w.name, err)
-}
-
-func (w *writer) Close() error {
-	w.closed = true
-	defer w.cancel()
-	_ = w.pipe.Close() // always nil
-	return w.store.fail("close", w.name, <-w.done)
-}
-
-// Abort ends the upload: Azure drops parts that no blob was made of after a week, and nobody sees them.
-func (w *writer) Abort() {
-	if w.closed {
-		return
+		return err
 	}
-	w.closed = true
-	w.cancel()
-	_ = w.pipe.CloseWithError(context.Canceled) // always nil
-	<-w.done
+	return object.NewPipe(ctx, upload, func(operation string, err error) error { return s.fail(operation, name, err) }), nil
 }
 
 // Sync implements object.Store.

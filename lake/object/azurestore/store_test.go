@@ -4,13 +4,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
-	"github.com/google/uuid"
 
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/object/storetest"
@@ -155,22 +153,10 @@ const containerVariable = "TRIBUTARY_TEST_AZURE"
 
 // TestContainer runs everything against Azure or an emulator.
 func TestContainer(t *testing.T) {
-	place := os.Getenv(containerVariable)
-	if place == "" {
-		t.Skip("SKIPPED: no container to test with; set " + containerVariable + " to az://container/folder, or run `make object-stores`")
-	}
-	u, err := url.Parse(place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path += "/" + uuid.NewString()
-	s := storetest.Open(t, u.String()).(*Store)
+	place := storetest.Place(t, containerVariable, "az://container/folder")
+	s := storetest.Open(t, place.String()).(*Store)
 	if _, err := s.container.Create(t.Context(), nil); err != nil && !bloberror.HasCode(err, bloberror.ContainerAlreadyExists) {
 		t.Fatal(err)
 	}
-	storetest.Contract(t, s)
-	u.Path += "-writers"
-	storetest.Writers(t, storetest.Open(t, u.String()))
-	u.Path += "-table"
-	storetest.Sink(t, u.String())
+	storetest.Real(t, place)
 }

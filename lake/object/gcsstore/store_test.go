@@ -4,13 +4,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/object/storetest"
@@ -130,18 +127,5 @@ const bucketVariable = "TRIBUTARY_TEST_GCS"
 
 // TestBucket runs everything against Google Cloud Storage or an emulator.
 func TestBucket(t *testing.T) {
-	place := os.Getenv(bucketVariable)
-	if place == "" {
-		t.Skip("SKIPPED: no bucket to test with; set " + bucketVariable + " to gs://bucket/folder, or run `make object-stores`")
-	}
-	u, err := url.Parse(place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path += "/" + uuid.NewString()
-	storetest.Contract(t, storetest.Open(t, u.String()))
-	u.Path += "-writers"
-	storetest.Writers(t, storetest.Open(t, u.String()))
-	u.Path += "-table"
-	storetest.Sink(t, u.String())
+	storetest.Real(t, storetest.Place(t, bucketVariable, "gs://bucket/folder"))
 }

@@ -3,10 +3,7 @@ package s3store
 import (
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"testing"
-
-	"github.com/google/uuid"
 
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/object/storetest"
@@ -43,18 +40,5 @@ func TestSink(t *testing.T) { storetest.Sink(t, serve(t, &storetest.Fake{})) }
 // TestGateway runs everything against a real S3 or compatible: TRIBUTARY_TEST_S3 is an URL of a folder in it
 // that may be written, such as s3://bucket/test?endpoint=http://127.0.0.1:39070&use_path_style=true&region=us-east-1.
 func TestGateway(t *testing.T) {
-	place := os.Getenv("TRIBUTARY_TEST_S3")
-	if place == "" {
-		t.Skip("SKIPPED: no S3-compatible store to test with; set TRIBUTARY_TEST_S3 to s3://bucket/folder?endpoint=…")
-	}
-	u, err := url.Parse(place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path += "/" + uuid.NewString()
-	storetest.Contract(t, storetest.Open(t, u.String()))
-	u.Path += "-writers"
-	storetest.Writers(t, storetest.Open(t, u.String()))
-	u.Path += "-table"
-	storetest.Sink(t, u.String())
+	storetest.Real(t, storetest.Place(t, "TRIBUTARY_TEST_S3", "s3://bucket/folder?endpoint=…"))
 }
