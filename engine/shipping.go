@@ -90,6 +90,7 @@ func (e *Engine) serveCheckpoints(mux *http.ServeMux) {
 		}
 	}
 	mux.HandleFunc("GET /checkpoints/{task}", at((*checkpoint.Desk).ServeManifest))
+	mux.HandleFunc("GET /checkpoints/{task}/{id}", at((*checkpoint.Desk).ServeWhole))
 	mux.HandleFunc("GET /checkpoints/{task}/{id}/{file}", at((*checkpoint.Desk).ServeFile))
 	mux.HandleFunc("DELETE /checkpoints/{task}/{id}", at((*checkpoint.Desk).Release))
 }

@@ -59,6 +59,7 @@ func newDesk(t *testing.T, idle time.Duration, between func(http.Handler) http.H
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /checkpoints/{task}", d.ServeManifest)
+	mux.HandleFunc("GET /checkpoints/{task}/{id}", d.ServeWhole)
 	mux.HandleFunc("GET /checkpoints/{task}/{id}/{file}", d.ServeFile)
 	mux.HandleFunc("DELETE /checkpoints/{task}/{id}", d.Release)
 	var handler http.Handler = mux
@@ -133,6 +134,71 @@ func TestCheckpointIsFetched(t *testing.T) {
 	}
 	if err := Fetch(t.Context(), d.origin, m, into, quick(&progress)); !errors.Is(err, errGone) {
 		t.Errorf("fetch of one that is gone: %v", err)
+	}
+}
+
+// Instances of the version before wait for the checksums, and give them at once.
+func TestFormerVersionsGiveAndTake(t *testing.T) {
+	var queries []string
+	d := newDesk(t, time.Minute, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			queries = append(queries, r.URL.RawQuery)
+			r.URL.RawQuery = ""
+			next.ServeHTTP(w, r)
+		})
+	})
+	m, err := d.origin.Manifest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(queries) != 1 || queries[0] != "sums=later" {
+		t.Errorf("asked with %q", queries)
+	}
+	for _, f := range m.Files {
+		if f.Size > 0 && f.CRC32C == 0 {
+			t.Errorf("%s has no checksum, and nobody said that it would come later", f.Name)
+		}
+	}
+	whole, err := d.origin.Whole(t.Context(), m)
+	if err != nil || whole != m || m.SumsLater {
+		t.Errorf("got %+v, %v: want the manifest as it is", whole, err)
+	}
+	into := t.TempDir()
+	if err := Fetch(t.Context(), d.origin, m, into, quick(new(atomic.Int64))); err != nil {
+		t.Fatal(err)
+	}
+	check(t, into)
+}
+
+// Without the checksums a checkpoint isn't whole, even if all files have come.
+func TestChecksumsMustCome(t *testing.T) {
+	for what, f := range map[string]http.HandlerFunc{
+		"an error": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no disk", http.StatusInternalServerError) },
+		"those of another checkpoint": func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, `{"version":1,"id":"other","files":[{"name":"000004.sst","size":1200000}]}`)
+		},
+	} {
+		var id atomic.Value
+		d := newDesk(t, time.Minute, func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if at, ok := id.Load().(string); ok && r.URL.Path == "/checkpoints/1_2/"+at {
+					f(w, r)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+		})
+		m, err := d.origin.Manifest(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !m.SumsLater {
+			t.Errorf("got %+v: want the checksums later", m)
+		}
+		id.Store(m.ID)
+		if err := Fetch(t.Context(), d.origin, m, t.TempDir(), quick(new(atomic.Int64))); err == nil || !strings.Contains(err.Error(), "its checksums") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +19,9 @@ import (
 
 // Desk makes and serves checkpoints. Its paths are
 //
-//	GET    /checkpoints/{task}              the manifest of a checkpoint, made for the purpose or a moment ago
+//	GET    /checkpoints/{task}              the manifest of a checkpoint, made for the purpose or a moment ago;
+//	                                        at once, without checksums, with ?sums=later
+//	GET    /checkpoints/{task}/{id}         the manifest of that checkpoint, with checksums
 //	GET    /checkpoints/{task}/{id}/{file}  a file of it, whole or in part (Range)
 //	DELETE /checkpoints/{task}/{id}         the one who asked for it doesn't need it any more
 //
@@ -31,6 +35,10 @@ type Desk struct {
 	mu     sync.Mutex
 	kept   map[string]*kept // by id
 	closed bool
+
+	summing sync.WaitGroup
+	life    context.Context // of what reads checksums
+	end     context.CancelFunc
 }
 
 // DeskConfig says where checkpoints are made, and how.
@@ -51,13 +59,14 @@ func (e *NotHereError) Error() string { return "the state of task " + e.Task + "
 
 // kept is a checkpoint that can be read.
 type kept struct {
-	manifest *Manifest
+	manifest *Manifest                 // without checksums
+	whole    func() (*Manifest, error) // with them, as soon as they are there
 	dir      string
 	made     time.Time
 	files    map[string]bool
 	timer    *time.Timer
 	users    int // that were given the manifest, and haven't said that they are through
-	open     int // files being read
+	open     int // requests that read it
 }
 
 // NewDesk makes a desk. What a former one has left in its directory is removed. Close it.
@@ -68,13 +77,17 @@ func NewDesk(cfg DeskConfig) (*Desk, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make directory for checkpoints: %w", err)
 	}
-	return &Desk{cfg: cfg, kept: map[string]*kept{}}, nil
+	d := &Desk{cfg: cfg, kept: map[string]*kept{}}
+	d.life, d.end = context.WithCancel(context.Background())
+	return d, nil
 }
 
 // Close removes all checkpoints. Those who read one get an error. It waits for one that is just being made.
 func (d *Desk) Close() error {
+	d.end()
 	d.making.Lock()
 	defer d.making.Unlock()
+	d.summing.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.closed = true
@@ -96,8 +109,35 @@ func (d *Desk) ServeManifest(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), status)
 		return
 	}
+	if r.FormValue("sums") == "later" {
+		answer(w, k.manifest, nil)
+		return
+	}
+	m, err := k.whole()
+	answer(w, m, err)
+}
+
+// ServeWhole answers with the manifest of a checkpoint that was made before, with its checksums.
+func (d *Desk) ServeWhole(w http.ResponseWriter, r *http.Request) {
+	k := d.use(r.PathValue("task"), r.PathValue("id"))
+	if k == nil {
+		http.Error(w, gone, http.StatusGone)
+		return
+	}
+	defer d.release(k)
+	m, err := k.whole()
+	answer(w, m, err)
+}
+
+const gone = "there is no such checkpoint (any more)"
+
+func answer(w http.ResponseWriter, m *Manifest, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(k.manifest) // the one who asked may have gone
+	_ = json.NewEncoder(w).Encode(m) // the one who asked may have gone
 }
 
 // take gives a checkpoint of a task.
@@ -143,8 +183,8 @@ func (d *Desk) make(task string) (*kept, error) {
 	k := &kept{dir: filepath.Join(d.cfg.Dir, id), made: time.Now(), files: map[string]bool{}, users: 1}
 	m, err := d.cfg.Take(task, k.dir)
 	if err == nil {
-		m.ID = id
-		err = m.Describe(k.dir)
+		m.ID, m.SumsLater = id, true
+		err = m.list(k.dir)
 	}
 	if err != nil {
 		_ = os.RemoveAll(k.dir)
@@ -154,6 +194,12 @@ func (d *Desk) make(task string) (*kept, error) {
 		k.files[f.Name] = true
 	}
 	k.manifest = m
+	k.whole = sync.OnceValues(func() (*Manifest, error) {
+		whole := *m
+		whole.SumsLater, whole.Files = false, slices.Clone(m.Files)
+		return &whole, whole.sum(d.life, k.dir)
+	})
+	d.summing.Go(func() { _, _ = k.whole() }) // whoever asks for it is told the error
 	return k, nil
 }
 
@@ -188,7 +234,7 @@ func (d *Desk) drop(k *kept) {
 func (d *Desk) ServeFile(w http.ResponseWriter, r *http.Request) {
 	k, f := d.open(r.PathValue("task"), r.PathValue("id"), r.PathValue("file"))
 	if f == nil {
-		http.Error(w, "there is no such checkpoint (any more)", http.StatusGone)
+		http.Error(w, gone, http.StatusGone)
 		return
 	}
 	defer f.Close()
@@ -199,18 +245,29 @@ func (d *Desk) ServeFile(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *Desk) open(task, id, name string) (*kept, *os.File) {
+	k := d.use(task, id)
+	if k == nil {
+		return nil, nil
+	}
+	if k.files[name] {
+		if f, err := os.Open(filepath.Join(k.dir, name)); err == nil {
+			return k, f
+		}
+	}
+	d.release(k)
+	return nil, nil
+}
+
+// use keeps a checkpoint from being removed until it is released; nil if there is no such one.
+func (d *Desk) use(task, id string) *kept {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	k := d.kept[id]
-	if k == nil || k.manifest.Task != task || !k.files[name] {
-		return nil, nil
-	}
-	f, err := os.Open(filepath.Join(k.dir, name))
-	if err != nil {
-		return nil, nil
+	if k == nil || k.manifest.Task != task {
+		return nil
 	}
 	k.open++
-	return k, f
+	return k
 }
 
 func (d *Desk) release(k *kept) {

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,15 +14,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Origin is where a checkpoint can be had.
 type Origin interface {
 	String() string
-	// Manifest says what the checkpoint is. Where checkpoints are made when they are asked for, it makes one.
+	// Manifest says what the checkpoint is. Where checkpoints are made when they are asked for, it makes one; then the files' checksums may
+	// still lack, so that the files can be fetched while they are computed.
 	Manifest(ctx context.Context) (*Manifest, error)
+	// Whole gives the manifest with the checksums.
+	Whole(ctx context.Context, m *Manifest) (*Manifest, error)
 	// Open reads a file of the checkpoint from an offset on.
 	Open(ctx context.Context, m *Manifest, file File, from int64) (io.ReadCloser, error)
 	// Done tells that the checkpoint is not needed any more.
@@ -53,7 +58,19 @@ func (o *HTTPOrigin) do(ctx context.Context, method, path string, header http.He
 
 // Manifest implements Origin.
 func (o *HTTPOrigin) Manifest(ctx context.Context) (*Manifest, error) {
-	resp, err := o.do(ctx, http.MethodGet, "", nil)
+	return o.manifest(ctx, "?sums=later")
+}
+
+// Whole implements Origin.
+func (o *HTTPOrigin) Whole(ctx context.Context, m *Manifest) (*Manifest, error) {
+	if !m.SumsLater { // an instance of a former version has computed them first
+		return m, nil
+	}
+	return o.manifest(ctx, "/"+m.ID)
+}
+
+func (o *HTTPOrigin) manifest(ctx context.Context, path string) (*Manifest, error) {
+	resp, err := o.do(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +117,7 @@ func (o *HTTPOrigin) Done(ctx context.Context, m *Manifest) {
 // errGone says that trying again is of no use.
 var errGone = errors.New("the checkpoint is gone")
 
-// DamagedError says that a file arrived other than the manifest says, more than once.
+// DamagedError says that a file arrived other than the manifest says, although it was fetched again.
 type DamagedError struct {
 	File string
 	Why  string
@@ -119,8 +136,11 @@ type FetchConfig struct {
 	Progress func(bytes int64)
 }
 
-// Fetch brings the files of a checkpoint into dir, which it makes; each is synced and checked. What is there already is removed first. After
-// an error dir holds part of the checkpoint.
+// syncsAtOnce is how many files are being synced at a time, while the next ones come.
+const syncsAtOnce = 4
+
+// Fetch brings the files of a checkpoint into dir, which it makes; each is synced and checked, and fetched once more if it isn't as it should
+// be. What is there already is removed first. After an error dir holds part of the checkpoint.
 func Fetch(ctx context.Context, from Origin, m *Manifest, dir string, cfg FetchConfig) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("fetch checkpoint: %w", err)
@@ -128,43 +148,84 @@ func Fetch(ctx context.Context, from Origin, m *Manifest, dir string, cfg FetchC
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("fetch checkpoint: %w", err)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	files := slices.SortedFunc(slices.Values(m.Files), func(a, b File) int { return int(min(1, max(-1, b.Size-a.Size))) }) // the largest first
-	queue := make(chan File, len(files))
-	for _, f := range files {
-		queue <- f
-	}
-	close(queue)
-	var fetching sync.WaitGroup
-	errs := make([]error, cfg.AtOnce)
-	for i := range errs {
-		fetching.Go(func() {
-			for f := range queue {
-				d := download{from: from, manifest: m, file: f, path: filepath.Join(dir, f.Name), cfg: cfg}
-				if errs[i] = d.run(ctx); errs[i] != nil {
-					cancel() // the others are of no use any more
-					return
-				}
-			}
-		})
-	}
-	fetching.Wait()
-	if err := firstCause(errs); err != nil {
+	f := &fetcher{from: from, manifest: m, dir: dir, cfg: cfg}
+	if err := f.fetch(ctx); err != nil {
 		return fmt.Errorf("fetch checkpoint of task %s from %s: %w", m.Task, from, err)
 	}
 	return syncDir(dir)
 }
 
-// firstCause leaves out what only came of ending the others.
-func firstCause(errs []error) error {
-	var cause error
-	for _, err := range errs {
-		if err != nil && (cause == nil || errors.Is(cause, context.Canceled)) {
-			cause = err
+// fetcher is the way of one checkpoint.
+type fetcher struct {
+	from     Origin
+	manifest *Manifest
+	dir      string
+	cfg      FetchConfig
+}
+
+// fetch brings all files, and those that arrived damaged again.
+func (f *fetcher) fetch(ctx context.Context) error {
+	files := slices.SortedFunc(slices.Values(f.manifest.Files), func(a, b File) int { return cmp.Compare(b.Size, a.Size) })
+	for again := false; ; again = true {
+		sums, err := f.bring(ctx, files)
+		if err != nil {
+			return err
+		}
+		damaged, err := f.compare(ctx, files, sums)
+		switch {
+		case err != nil || len(damaged) == 0:
+			return err
+		case again:
+			return &DamagedError{damaged[0].Name, "its checksum is another one"}
+		}
+		for _, d := range damaged {
+			f.cfg.Progress(-d.Size)
+		}
+		files = damaged
+	}
+}
+
+// compare gives the files whose checksum isn't the one of the manifest.
+func (f *fetcher) compare(ctx context.Context, files []File, sums []uint32) (damaged []File, err error) {
+	whole, err := f.from.Whole(ctx, f.manifest)
+	if err != nil {
+		return nil, fmt.Errorf("its checksums: %w", err)
+	}
+	if whole.SumsLater || whole.ID != f.manifest.ID {
+		return nil, fmt.Errorf("its checksums: got those of checkpoint %s, not of %s", whole.ID, f.manifest.ID)
+	}
+	want := map[string]File{}
+	for _, w := range whole.Files {
+		want[w.Name] = w
+	}
+	for i, file := range files {
+		if w := want[file.Name]; w.Name == "" || w.Size != file.Size || w.CRC32C != sums[i] {
+			damaged = append(damaged, file)
 		}
 	}
-	return cause
+	return damaged, nil
+}
+
+// bring fetches files, several at a time, and syncs them meanwhile. It gives their checksums as they arrived.
+func (f *fetcher) bring(ctx context.Context, files []File) (sums []uint32, err error) {
+	sums = make([]uint32, len(files))
+	fetching, ctx := errgroup.WithContext(ctx) // one that fails ends the others, which are of no use any more
+	fetching.SetLimit(f.cfg.AtOnce)
+	var syncing errgroup.Group
+	syncing.SetLimit(syncsAtOnce)
+	for i, file := range files {
+		fetching.Go(func() error {
+			d := download{fetcher: f, file: file}
+			if err := d.run(ctx); err != nil {
+				return err
+			}
+			sums[i] = d.crc.Sum32()
+			syncing.Go(func() error { return errors.Join(d.out.Sync(), d.out.Close()) })
+			return nil
+		})
+	}
+	err = fetching.Wait()
+	return sums, errors.Join(err, syncing.Wait())
 }
 
 func syncDir(dir string) error {
@@ -181,43 +242,33 @@ func syncDir(dir string) error {
 
 // download is the way of one file.
 type download struct {
-	from     Origin
-	manifest *Manifest
-	file     File
-	path     string
-	cfg      FetchConfig
+	*fetcher
+	file File
 
-	out *os.File
+	out *os.File // open after run
 	at  int64
 	crc hash.Hash32
 }
 
-// run fetches the file. A connection that breaks is made again, and goes on where it broke. A file that is not as it should be is fetched once
-// more from its beginning.
+// run fetches the file. A connection that breaks is made again, and goes on where it broke.
 func (d *download) run(ctx context.Context) (err error) {
-	if d.out, err = os.Create(d.path); err != nil {
+	if d.out, err = os.Create(filepath.Join(d.dir, d.file.Name)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.out.Close()) }()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.out.Close())
+		}
+	}()
 	d.crc = crc32.New(castagnoli)
-	failures, damaged, pause := 0, 0, d.cfg.Pause
+	failures, pause := 0, d.cfg.Pause
 	for {
 		before := d.at
-		err := d.once(ctx)
+		err := d.copy(ctx)
 		var bad *DamagedError
 		switch {
-		case err == nil:
-			return d.out.Sync()
-		case ctx.Err() != nil || errors.Is(err, errGone):
+		case err == nil || ctx.Err() != nil || errors.Is(err, errGone) || errors.As(err, &bad):
 			return err
-		case errors.As(err, &bad):
-			if damaged++; damaged > 1 {
-				return err
-			}
-			if err := d.again(); err != nil {
-				return err
-			}
-			continue
 		case d.at > before:
 			failures, pause = 0, d.cfg.Pause
 		}
@@ -233,36 +284,15 @@ func (d *download) run(ctx context.Context) (err error) {
 	}
 }
 
-// again begins the file anew.
-func (d *download) again() error {
-	d.cfg.Progress(-d.at)
-	d.at = 0
-	d.crc.Reset()
-	if err := d.out.Truncate(0); err != nil {
-		return err
-	}
-	_, err := d.out.Seek(0, io.SeekStart)
-	return err
-}
-
-func (d *download) once(ctx context.Context) error {
-	if d.at < d.file.Size || d.file.Size == 0 {
-		if err := d.copy(ctx); err != nil {
-			return err
-		}
-	}
-	if got := d.crc.Sum32(); got != d.file.CRC32C {
-		return &DamagedError{d.file.Name, fmt.Sprintf("its checksum is %08x, not %08x", got, d.file.CRC32C)}
-	}
-	return nil
-}
-
 // copy reads on from where the file is.
 func (d *download) copy(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stall := time.AfterFunc(d.cfg.Stall, func() { cancel(fmt.Errorf("nothing came for %v", d.cfg.Stall)) })
 	defer stall.Stop()
+	if d.at == d.file.Size && d.at > 0 { // it broke just behind the last byte
+		return nil
+	}
 	in, err := d.from.Open(ctx, d.manifest, d.file, d.at)
 	if err != nil {
 		return errors.Join(err, context.Cause(ctx))

@@ -1,6 +1,8 @@
 package checkpoint
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +35,8 @@ type Manifest struct {
 	Offsets map[string]int64 `json:"offsets"`
 	Taken   time.Time        `json:"taken"`
 	Files   []File           `json:"files"`
+	// SumsLater says that the files' checksums aren't in it: Origin.Whole gives them.
+	SumsLater bool `json:"sums_later,omitempty"`
 	// PartBytes is the size of the parts that files are kept in, in a vault.
 	PartBytes int64 `json:"part_bytes,omitempty"`
 	// Garbage are files that only the checkpoint before this one in the vault has.
@@ -86,36 +90,61 @@ func Parse(data []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// Describe fills in the files of a checkpoint in dir. It reads them all, some at a time.
+// Describe fills in the files of a checkpoint in dir with their checksums. It reads them all, some at a time.
 func (m *Manifest) Describe(dir string) error {
+	if err := m.list(dir); err != nil {
+		return err
+	}
+	return m.sum(context.Background(), dir)
+}
+
+// list fills in the files of a checkpoint in dir, the largest first, without their checksums.
+func (m *Manifest) list(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("describe checkpoint: %w", err)
+		return fmt.Errorf("list checkpoint: %w", err)
 	}
 	m.Version, m.Files = formatVersion, nil
 	for _, e := range entries {
-		if e.Name() != "LOCK" { // of whoever has looked at it
-			m.Files = append(m.Files, File{Name: e.Name()})
+		if e.Name() == "LOCK" { // of whoever has looked at it
+			continue
 		}
+		info, err := e.Info()
+		if err != nil {
+			return fmt.Errorf("list checkpoint: %w", err)
+		}
+		m.Files = append(m.Files, File{Name: e.Name(), Size: info.Size()})
 	}
-	var reading errgroup.Group
+	slices.SortFunc(m.Files, func(a, b File) int { return cmp.Or(cmp.Compare(b.Size, a.Size), strings.Compare(a.Name, b.Name)) })
+	return nil
+}
+
+// sum fills in the checksums of the files that are listed.
+func (m *Manifest) sum(ctx context.Context, dir string) error {
+	reading, ctx := errgroup.WithContext(ctx)
 	reading.SetLimit(sumsAtOnce)
 	for i := range m.Files {
-		reading.Go(func() (err error) {
+		reading.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			f := &m.Files[i]
-			f.Size, f.CRC32C, err = sum(filepath.Join(dir, f.Name))
+			size, crc, err := sum(filepath.Join(dir, f.Name))
+			if err == nil && size != f.Size {
+				err = fmt.Errorf("%s has %d bytes, and had %d", f.Name, size, f.Size)
+			}
+			f.CRC32C = crc
 			return err
 		})
 	}
 	if err := reading.Wait(); err != nil {
-		return fmt.Errorf("describe checkpoint: %w", err)
+		return fmt.Errorf("read checkpoint: %w", err)
 	}
-	slices.SortFunc(m.Files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
 
 // sumsAtOnce is how many files are read at a time.
-const sumsAtOnce = 3
+const sumsAtOnce = 2
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
