@@ -165,8 +165,11 @@ func internalACLs(p *plan.Plan, made bool) []ACL {
 		if !strings.HasPrefix(name, own.Name) { // a changelog with a name of its own
 			all = append(all, ACL{Resource: TopicResource, Name: name, Operations: own.Operations, Why: own.Why})
 		}
-		if p.InternalTopics[name].Kind != plan.ChangelogTopic {
+		switch t := p.InternalTopics[name]; {
+		case t.Kind != plan.ChangelogTopic:
 			all = append(all, ACL{Resource: TopicResource, Name: name, Operations: []string{"Delete"}, Why: "deletes records that have been processed"})
+		case p.Stores[t.Store].Spec.Purged():
+			all = append(all, ACL{Resource: TopicResource, Name: name, Operations: []string{"Delete"}, Why: "deletes records of windows that have expired"})
 		}
 	}
 	return all

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -38,6 +39,14 @@ func TestRequiredACLs(t *testing.T) {
 				b.Stream("in", serde.String, serde.String).GroupByKey().Count(topology.Store("counts"), topology.ChangelogTopic("old-table"))
 			},
 			want: []ACL{topic("in", "Read"), own, topic("old-table", own.Operations...), group, txn},
+		},
+		"windows": {
+			declare: func(b *topology.Builder) {
+				g := b.Stream("in", serde.String, serde.String).GroupByKey().Windowed(topology.Tumbling(time.Hour))
+				g.Count(topology.Store("counts"))
+				g.Count(topology.Store("kept"), topology.ChangelogConfig("retention.ms", "1000")) // by the brokers
+			},
+			want: []ACL{topic("in", "Read"), own, topic("app-counts-changelog", "Delete"), group, txn},
 		},
 		"a global table": {
 			declare: func(b *topology.Builder) {

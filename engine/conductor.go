@@ -11,6 +11,7 @@ import (
 
 	"github.com/tributary-io/tributary/engine/internal/fetch"
 	"github.com/tributary-io/tributary/engine/internal/lander"
+	"github.com/tributary-io/tributary/engine/internal/topics"
 	"github.com/tributary-io/tributary/internal/task"
 )
 
@@ -66,7 +67,11 @@ type (
 	// newCatalog: topics of a pattern have appeared or gone.
 	newCatalog struct{ c *catalog }
 	// purged: a purge has ended.
-	purged struct{}
+	purged struct {
+		bounds  []topics.Bound
+		refused []string
+		err     error
+	}
 )
 
 func (e *Engine) tell(mail any) { e.mail.put(mail) }
@@ -139,7 +144,7 @@ func (e *Engine) handle(mail any) error {
 		}
 		return e.renew()
 	case purged:
-		e.purging = false
+		e.purgeEnded(m)
 		return nil
 	}
 	return fmt.Errorf("internal: the conductor got a %T", mail)

@@ -97,8 +97,10 @@ type Engine struct {
 	purging  bool
 	purgedAt time.Time
 	purgedTo map[task.TopicPartition]int64
-	parting  map[task.ID]int // runners that are shut, and whose openers have their stores yet
-	next     *catalog        // waits for the end of a rebalance to become the known one; see patterns.go
+	// purgeRefused are the topics of which it was said that their records may not be deleted.
+	purgeRefused map[string]bool
+	parting      map[task.ID]int // runners that are shut, and whose openers have their stores yet
+	next         *catalog        // waits for the end of a rebalance to become the known one; see patterns.go
 }
 
 // New makes an instance. Everything that is wrong with the options is in the error. Nothing is started, and nothing needs closing, before Run.
@@ -117,7 +119,7 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 		plan: p.Internal(), generated: p.GeneratedNames(), renderer: p.Renderer, cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),
 		states: lifecycle{listener: cfg.onState, clock: cfg.clock, since: cfg.clock()},
 		queue:  newRunQueue(), gate: newGate(), mail: newMailbox(), look: make(chan struct{}, 1), landers: map[string]*lander.Lander{}, runners: map[task.ID]*runner{}, standbys: map[task.ID]*standby{},
-		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), standbySlots: make(chan struct{}, standbysAtOnce), purgedTo: map[task.TopicPartition]int64{}, parting: map[task.ID]int{},
+		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), standbySlots: make(chan struct{}, standbysAtOnce), purgedTo: map[task.TopicPartition]int64{}, purgeRefused: map[string]bool{}, parting: map[task.ID]int{},
 	}
 	e.letters.e = e
 	e.intake = newIntake(cfg.inputBuffer)

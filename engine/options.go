@@ -252,7 +252,8 @@ func Lake(b LakeBatches) Option {
 // so are read like those at the start: from where StartFrom or the source says. 0: only at the start. Default: 30 s.
 func LookForTopics(every time.Duration) Option { return func(c *config) { c.lookEvery = every } }
 
-// PurgeInterval is the time between purges of what has been read from repartition topics. Default: 30 s.
+// PurgeInterval is the time between purges of what has been read from repartition topics, and of what has expired from the changelogs of
+// windows. Default: 30 s.
 func PurgeInterval(d time.Duration) Option { return func(c *config) { c.purgeEvery = d } }
 
 // CleanStateAfter is how long the directory of a task that runs elsewhere is kept. Default: 10 minutes.

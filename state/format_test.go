@@ -139,8 +139,23 @@ func readFixture(t *testing.T, file string) (lines []string) {
 	return lines
 }
 
-// TestReadFormat reads a database and changelogs that were written when the fixtures were.
+// TestReadFormat reads a database and changelogs that were written when the fixtures were, and a database of before there were marks.
 func TestReadFormat(t *testing.T) {
+	for name, marked := range map[string]bool{"with marks": true, "without": false} {
+		t.Run(name, func(t *testing.T) { readPebbleFormat(t, marked) })
+	}
+	restored, err := OpenMemory(formatSpecs, Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	restoreFixture(t, restored)
+	readFormat(t, restored)
+	if err := restored.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readPebbleFormat(t *testing.T, marked bool) {
 	res := NewResources(ResourceOptions{CacheBytes: 8 << 20})
 	res.UseMemFS()
 	opt := Options{Log: slog.New(slog.DiscardHandler)}
@@ -152,6 +167,9 @@ func TestReadFormat(t *testing.T) {
 		var key, value []byte
 		if _, err := fmt.Sscanf(line+" ", "%x %x", &key, &value); err != nil && len(key) == 0 {
 			t.Fatalf("%q: %v", line, err)
+		}
+		if !marked && len(key) == 4 && key[2] == classMeta && key[3] == storeMarksTag {
+			continue
 		}
 		if err := base.db.Set(key, value, nil); err != nil {
 			t.Fatal(err)
@@ -171,19 +189,13 @@ func TestReadFormat(t *testing.T) {
 	if next, ok := db.Offset("kv"); !ok || next != 2 {
 		t.Errorf("offset %d %v", next, ok)
 	}
+	if marks := db.byName["win"].marks; marked != slices.Equal(marks, []logMark{{1, 250}}) {
+		t.Errorf("marks %v", marks)
+	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := res.Close(); err != nil {
-		t.Fatal(err)
-	}
-	restored, err := OpenMemory(formatSpecs, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	restoreFixture(t, restored)
-	readFormat(t, restored)
-	if err := restored.Close(); err != nil {
 		t.Fatal(err)
 	}
 }

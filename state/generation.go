@@ -277,10 +277,15 @@ func (s *store) applyBatch(batch *pebble.Batch, o *overlay, m *storeMeta) error 
 			}
 		}
 	}
-	if *m != s.baseMeta {
-		return batch.Set(storeMetaKey(nil, s.id), m.encode(nil), nil)
+	if *m == s.baseMeta {
+		return nil
 	}
-	return nil
+	if s.mark(m) {
+		if err := batch.Set(storeMarksKey(nil, s.id), encodeMarks(nil, s.marks), nil); err != nil {
+			return err
+		}
+	}
+	return batch.Set(storeMetaKey(nil, s.id), m.encode(nil), nil)
 }
 
 // tellFront takes into the front what has come into the base; o may be nil.
@@ -297,6 +302,7 @@ func (s *store) tellFront(o *overlay) {
 }
 
 func (s *store) applyMemory(o *overlay, m *storeMeta) {
+	s.mark(m)
 	lowers, uppers, expired := s.expired(m)
 	if o == nil && !expired {
 		return

@@ -26,6 +26,7 @@ const (
 	metaTagStore          = 's'
 	metaTagTask           = 't'
 	storeMetaTag     byte = 0
+	storeMarksTag    byte = 1
 )
 
 func metaKey(tag byte, name string) []byte {
@@ -211,6 +212,9 @@ func (db *DB) loadMeta() error {
 		}
 		s.baseMeta, s.cur = m, m
 		s.committed.Store(m.streamTime)
+		if err := s.loadMarks(); err != nil {
+			return err
+		}
 	}
 	val, ok, err := db.pebble.get(metaKey(metaTagTask, ""), nil)
 	if err != nil {

@@ -146,6 +146,11 @@ func (s *store) writeRows(w *sstable.Writer) error {
 	if err := w.Set(storeMetaKey(nil, s.id), s.cur.encode(nil)); err != nil {
 		return err
 	}
+	if s.mark(&s.cur) {
+		if err := w.Set(storeMarksKey(nil, s.id), encodeMarks(nil, s.marks)); err != nil {
+			return err
+		}
+	}
 	o := s.open
 	s.sortBuf = o.sorted(s.sortBuf)
 	for _, e := range s.sortBuf {

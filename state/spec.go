@@ -173,26 +173,36 @@ func (s *Spec) Validate() error {
 	return fmt.Errorf("store %q: %w", s.Name, errors.Join(errs...))
 }
 
-// windowAdditionalRetentionMs and versionedAdditionalLagMs are Kafka Streams' defaults for clock drift.
 const (
-	windowAdditionalRetentionMs int64 = 24 * 60 * 60 * 1000
-	versionedAdditionalLagMs    int64 = 24 * 60 * 60 * 1000
+	// expiredLogKeptMs is how long the changelog of windows and sessions is kept after they have expired: copies of the store that are behind
+	// can catch up from there. Kafka Streams has the same day, for the drift of clocks.
+	expiredLogKeptMs int64 = 24 * 60 * 60 * 1000
+	// versionedAdditionalLagMs is Kafka Streams' default for clock drift.
+	versionedAdditionalLagMs int64 = 24 * 60 * 60 * 1000
 )
 
-// ChangelogConfig is the configuration of the store's changelog topic, as Kafka Streams sets it: compacted; for windows and
-// sessions deleted after their retention plus a day as well; for versioned stores compacted no earlier than a day after their
-// history retention. TopicConfig overrides.
+// ChangelogConfig is the configuration of the store's changelog topic: compacted; for versioned stores, as in Kafka Streams, no earlier than
+// a day after their history retention. That of windows and sessions allows records to be deleted, which brokers are not to do by the clock on
+// the wall, as with Kafka Streams' settings, but whoever runs the store: see Purged. TopicConfig overrides.
 func (s *Spec) ChangelogConfig() map[string]string {
 	c := map[string]string{"message.timestamp.type": "CreateTime", "cleanup.policy": "compact"}
 	switch {
 	case s.windowed():
 		c["cleanup.policy"] = "compact,delete"
-		c["retention.ms"] = strconv.FormatInt(addSaturating(s.RetentionMs, windowAdditionalRetentionMs), 10)
+		c["retention.ms"] = "-1"
 	case s.Kind == Versioned:
 		c["min.compaction.lag.ms"] = strconv.FormatInt(addSaturating(s.HistoryMs, versionedAdditionalLagMs), 10)
 	}
 	maps.Copy(c, s.TopicConfig)
 	return c
+}
+
+// Purged tells whether what has expired by stream time is to be deleted from the store's changelog, before DB.ExpiredBefore: that of windows
+// and sessions, unless TopicConfig says how brokers are to delete.
+func (s *Spec) Purged() bool {
+	_, retention := s.TopicConfig["retention.ms"]
+	_, policy := s.TopicConfig["cleanup.policy"]
+	return s.windowed() && s.logs() && !retention && !policy
 }
 
 func addSaturating(a, b int64) int64 {

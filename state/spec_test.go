@@ -1,7 +1,6 @@
 package state
 
 import (
-	"math"
 	"strings"
 	"testing"
 
@@ -15,9 +14,9 @@ func TestChangelogConfig(t *testing.T) {
 	}{
 		{Spec{Kind: KeyValue}, map[string]string{"cleanup.policy": "compact", "message.timestamp.type": "CreateTime"}},
 		{Spec{Kind: Window, RetentionMs: 1000}, map[string]string{
-			"cleanup.policy": "compact,delete", "message.timestamp.type": "CreateTime", "retention.ms": "86401000"}},
-		{Spec{Kind: Session, RetentionMs: math.MaxInt64}, map[string]string{
-			"cleanup.policy": "compact,delete", "message.timestamp.type": "CreateTime", "retention.ms": "9223372036854775807"}},
+			"cleanup.policy": "compact,delete", "message.timestamp.type": "CreateTime", "retention.ms": "-1"}},
+		{Spec{Kind: Session, RetentionMs: 1000}, map[string]string{
+			"cleanup.policy": "compact,delete", "message.timestamp.type": "CreateTime", "retention.ms": "-1"}},
 		{Spec{Kind: Versioned, HistoryMs: 5}, map[string]string{
 			"cleanup.policy": "compact", "message.timestamp.type": "CreateTime", "min.compaction.lag.ms": "86400005"}},
 		{Spec{Kind: TimestampedWindow, RetentionMs: 1000, TopicConfig: map[string]string{"retention.ms": "5"}}, map[string]string{

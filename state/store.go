@@ -35,6 +35,7 @@ type store struct {
 	baseMeta   storeMeta // committed
 	committed  atomic.Int64
 	expiredTo  int64 // segments below are removed from the base
+	marks      []logMark
 
 	impl      kindOps // the task's
 	restoring bool

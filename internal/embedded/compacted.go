@@ -9,7 +9,7 @@ import (
 
 // keepCompacted keeps compacted topics from losing old records: kfake deletes by retention.ms, which is a week by default, whatever
 // the cleanup policy is, and at once; Kafka does so only where the policy says delete, and by whole segments. With input of last month
-// the changelogs would vanish as they are written. So topics that are made with a policy that compacts get no retention.
+// the changelogs would vanish as they are written. So topics that are made with a policy that only compacts get no retention.
 func keepCompacted(cluster *kfake.Cluster) {
 	cluster.ControlKey(int16(kmsg.CreateTopics), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		topics := req.(*kmsg.CreateTopicsRequest).Topics
@@ -25,7 +25,7 @@ func dropRetention(t *kmsg.CreateTopicsRequestTopic) {
 	for i, c := range t.Configs {
 		switch {
 		case c.Name == "cleanup.policy" && c.Value != nil:
-			compacted = strings.Contains(*c.Value, "compact")
+			compacted = !strings.Contains(*c.Value, "delete")
 		case c.Name == "retention.ms":
 			retention = i
 		}

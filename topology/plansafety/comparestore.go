@@ -52,8 +52,8 @@ func (c *comparison) store(old, new Store, renamed bool) {
 	backup := c.backup(&d, old, new, renamed)
 	say(&d, false, "in memory", old.InMemory, new.InMemory)
 	say(&d, false, "largest number of entries", old.MaxEntries, new.MaxEntries)
-	kept := say(&d, false, "retention in ms", old.RetentionMs, new.RetentionMs)
-	kept = say(&d, false, "history in ms", old.HistoryMs, new.HistoryMs) || kept
+	say(&d, false, "retention in ms", old.RetentionMs, new.RetentionMs)
+	history := say(&d, false, "history in ms", old.HistoryMs, new.HistoryMs)
 	say(&d, false, "grace in ms", old.GraceMs, new.GraceMs)
 	say(&d, false, "contents come from", list(old.Origins), list(new.Origins))
 	moved := say(&d, old.Changelog == "" && !old.Global, "sub-topology", old.Subtopology, new.Subtopology)
@@ -84,8 +84,8 @@ func (c *comparison) store(old, new Store, renamed bool) {
 		}
 	case len(d.texts) > 0:
 		change.Status = Changed
-		if kept && new.Changelog != "" && !new.SourceTopic {
-			change.Advice = "the engine doesn't alter the settings of topics that exist: alter those of " + new.Changelog + " to fit (retention.ms, min.compaction.lag.ms)"
+		if history && new.Changelog != "" && !new.SourceTopic {
+			change.Advice = "the engine doesn't alter the settings of topics that exist: alter min.compaction.lag.ms of " + new.Changelog + " to fit"
 		}
 	default:
 		change.Status = Kept

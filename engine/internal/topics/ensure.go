@@ -171,8 +171,11 @@ func differences(w Wanted, configs []kadm.Config) (all []difference) {
 			continue
 		}
 		d := difference{Problem: Problem{w.Name, fmt.Sprintf("%s is %q, expected %q", key, have, want), "set it with kafka-configs, or leave it if that is what you want"}}
-		if key == "cleanup.policy" {
+		switch key {
+		case "cleanup.policy":
 			d.dangerous, d.Advice = true, fmt.Sprintf("set it: kafka-configs --alter --topic %s --add-config cleanup.policy=[%s]", w.Name, want)
+		case "retention.ms":
+			d.Advice = fmt.Sprintf("brokers delete by it what is older by its own time, whether it is needed or not. Set it: kafka-configs --alter --topic %s --add-config retention.ms=%s; or leave it if that is what you want", w.Name, want)
 		}
 		all = append(all, d)
 	}

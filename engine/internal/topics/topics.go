@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -119,10 +120,11 @@ type Bound struct {
 	Before    int64
 }
 
-// Purge deletes records before the bounds. Bounds that are outside of the log are no error: retention was there first.
-func Purge(ctx context.Context, client *kgo.Client, bounds []Bound) error {
+// Purge deletes records before the bounds. Bounds that are outside of the log are no error: retention was there first. refused are the topics
+// that the client's user may not delete records of; err is about the others.
+func Purge(ctx context.Context, client *kgo.Client, bounds []Bound) (refused []string, err error) {
 	if len(bounds) == 0 {
-		return nil
+		return nil, nil
 	}
 	offsets := kadm.Offsets{}
 	for _, b := range bounds {
@@ -130,15 +132,20 @@ func Purge(ctx context.Context, client *kgo.Client, bounds []Bound) error {
 	}
 	resps, err := kadm.NewClient(client).DeleteRecords(ctx, offsets)
 	if err != nil {
-		return fmt.Errorf("purge: %w", err)
+		return nil, fmt.Errorf("purge: %w", err)
 	}
 	var errs []error
 	resps.Each(func(r kadm.DeleteRecordsResponse) {
-		if r.Err != nil && !errors.Is(r.Err, kerr.OffsetOutOfRange) {
+		switch {
+		case r.Err == nil, errors.Is(r.Err, kerr.OffsetOutOfRange):
+		case errors.Is(r.Err, kerr.TopicAuthorizationFailed):
+			refused = append(refused, r.Topic)
+		default:
 			errs = append(errs, fmt.Errorf("purge %s-%d: %w", r.Topic, r.Partition, r.Err))
 		}
 	})
-	return errors.Join(errs...)
+	slices.Sort(refused)
+	return slices.Compact(refused), errors.Join(errs...)
 }
 
 // propagation is how long brokers may take until all of them know a new topic.

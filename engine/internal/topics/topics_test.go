@@ -56,7 +56,7 @@ func TestEnsureFindsWhatIsWrong(t *testing.T) {
 				t.Errorf("%v: lacks %q", err, want)
 			}
 		}
-		if len(warnings) != 1 || !strings.Contains(warnings[0].Reason, "retention.ms") {
+		if len(warnings) != 1 || !strings.Contains(warnings[0].Reason, "retention.ms") || !strings.Contains(warnings[0].Advice, "--add-config retention.ms=86401000") {
 			t.Errorf("warnings: %v", warnings)
 		}
 	})
@@ -91,8 +91,8 @@ func TestPurge(t *testing.T) {
 			}
 		}
 		for _, before := range []int64{3, 3, 1} { // again, and below what is gone
-			if err := Purge(t.Context(), client, []Bound{{"purge", 0, before}}); err != nil {
-				t.Fatal(err)
+			if refused, err := Purge(t.Context(), client, []Bound{{"purge", 0, before}}); err != nil || len(refused) > 0 {
+				t.Fatal(refused, err)
 			}
 		}
 		starts, err := kadm.NewClient(client).ListStartOffsets(t.Context(), "purge")
