@@ -22,7 +22,7 @@ const minChoreInterval = time.Minute
 
 // AutoOptimize makes the sink's instances compact the table while they land rows: one of them at a time, so often (at least each minute; an hour
 // is a good start). opts are as for Optimize; without Parallel one file is written at a time. Commits go on meanwhile, on other cores if there
-// are any.
+// are any; of a process's tables one is compacted or vacuumed at a time.
 func AutoOptimize(every time.Duration, opts OptimizeOptions) Option {
 	return func(o *options) {
 		o.addChore("AutoOptimize", optimizeClaim, every, func(ctx context.Context, t *delta.Table, c *claim, log *slog.Logger) (string, error) {
@@ -124,7 +124,17 @@ func (c *chores) round() {
 	}
 }
 
+// turn lets a process do one piece of upkeep at a time: each holds row groups in memory, and a process that lands hundreds of tables
+// would find all of them due at once.
+var turn = make(chan struct{}, 1)
+
 func (c *chores) do(ch *chore) error {
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	case <-c.ctx.Done():
+		return c.ctx.Err()
+	}
 	mine := &claim{table: c.table, appID: ch.appID, every: ch.every, now: c.now}
 	if ok, err := mine.take(c.ctx); err != nil || !ok {
 		return err

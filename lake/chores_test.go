@@ -1,9 +1,12 @@
 package lake
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -211,5 +214,34 @@ func TestOptimizeLosesClaim(t *testing.T) {
 	}
 	if n := len(filesOf(t, store)); n != 3 {
 		t.Errorf("%d files", n)
+	}
+}
+
+// TestOneChoreOfAProcess has the upkeep of many tables due at once: they get it one after the other.
+func TestOneChoreOfAProcess(t *testing.T) {
+	var running, most, runs atomic.Int32
+	watched := func(o *options) {
+		o.addChore("test", claimPrefix+"test", time.Hour, func(context.Context, *delta.Table, *claim, *slog.Logger) (string, error) {
+			if n := running.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			time.Sleep(2 * time.Millisecond) // so that two would meet
+			running.Add(-1)
+			runs.Add(1)
+			return "", nil
+		})
+	}
+	const tables = 8
+	for i := range tables {
+		w := openSink[string, order](t, Delta("m", Store(object.NewMemory(fmt.Sprint(i))), watched))
+		land(t, w, 0, order{ID: "a"})
+	}
+	for deadline := time.Now().Add(time.Minute); runs.Load() < tables; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d tables had their upkeep in a minute", runs.Load(), tables)
+		}
+	}
+	if n := most.Load(); n != 1 {
+		t.Errorf("%d pieces of upkeep ran at once", n)
 	}
 }

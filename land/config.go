@@ -30,6 +30,9 @@ type Config struct {
 	// each as JSON.
 	Notice    time.Duration
 	NoticeURL string
+	// Optimize and Vacuum are how often an instance compacts each table, and deletes files that no version of it needs; 0: never. At least a
+	// minute; of an application's instances one does it for a table (lake.AutoOptimize, lake.AutoVacuum).
+	Optimize, Vacuum time.Duration
 	// Patience bounds how long a record waits for a registry that gives no answer; then Run ends with an error, with nothing lost.
 	Patience time.Duration
 	Log      *slog.Logger
@@ -75,6 +78,8 @@ const (
 //	ODS_SINK_OBSERVE_SECONDS   default 0: no observer
 //	ODS_SINK_NOTICE_SECONDS    default 3600; the observer gives notices
 //	ODS_SINK_NOTICE_URL        default none
+//	ODS_SINK_OPTIMIZE_SECONDS  default 0: tables are not compacted
+//	ODS_SINK_VACUUM_SECONDS    default 0: files that no version needs stay
 //	ODS_SINK_REGISTRY_PATIENCE_SECONDS   default 600
 //
 // and what is unset there, too, from the defaults. The error names all variables that make no sense.
@@ -114,6 +119,8 @@ func (c *Config) Environment(get func(string) string) error {
 	c.NoticeURL = cmp.Or(c.NoticeURL, get("ODS_SINK_NOTICE_URL"))
 	number("ODS_SINK_NOTICE_SECONDS", c.Notice == 0, DefaultNotice.Seconds(), seconds(&c.Notice))
 	number("ODS_SINK_REGISTRY_PATIENCE_SECONDS", c.Patience == 0, DefaultPatience.Seconds(), seconds(&c.Patience))
+	number("ODS_SINK_OPTIMIZE_SECONDS", c.Optimize == 0, 0, seconds(&c.Optimize))
+	number("ODS_SINK_VACUUM_SECONDS", c.Vacuum == 0, 0, seconds(&c.Vacuum))
 	number("ODS_SINK_OBSERVE_SECONDS", c.Observe == 0, 0, seconds(&c.Observe))
 	return errors.Join(errs...)
 }

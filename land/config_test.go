@@ -48,6 +48,7 @@ lake: /lake
 batch: {seconds: 5, rows: 10}
 memory_bytes: 1000
 observe_seconds: 60
+optimize_seconds: 3600
 declarations: declared
 streams:
   - topic: ods.shop.orders
@@ -63,14 +64,14 @@ streams:
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := map[string]string{"ODS_SINK_BROKERS": "ignored:1", "ODS_SINK_BATCH_BYTES": "77", "ODS_SINK_GROUP": "g"}
+	env := map[string]string{"ODS_SINK_BROKERS": "ignored:1", "ODS_SINK_BATCH_BYTES": "77", "ODS_SINK_GROUP": "g", "ODS_SINK_OPTIMIZE_SECONDS": "1", "ODS_SINK_VACUUM_SECONDS": "86400"}
 	if err := c.Environment(func(k string) string { return env[k] }); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.check(); err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Brokers) != 2 || c.Group != "g" || c.Observe != time.Minute || c.Batch != (BatchLimits{5 * time.Second, 10, 77, 1000}) {
+	if len(c.Brokers) != 2 || c.Group != "g" || c.Observe != time.Minute || c.Optimize != time.Hour || c.Vacuum != 24*time.Hour || c.Batch != (BatchLimits{5 * time.Second, 10, 77, 1000}) {
 		t.Errorf("configuration %+v", c)
 	}
 	if len(c.Streams) != 2 || c.Streams[0].Topic != "ods.demo.customers" || c.Streams[0].Table != "raw/demo__customers" {

@@ -61,6 +61,8 @@ type file struct {
 	ObserveSeconds float64 `yaml:"observe_seconds"`
 	NoticeSeconds  float64 `yaml:"notice_seconds"`
 	NoticeURL      string  `yaml:"notice_url"`
+	Optimize       float64 `yaml:"optimize_seconds"`
+	Vacuum         float64 `yaml:"vacuum_seconds"`
 	Patience       float64 `yaml:"registry_patience_seconds"`
 	Declarations   string  `yaml:"declarations"` // a folder of declarations as in package schemas
 	Streams        []entry `yaml:"streams"`
@@ -97,10 +99,11 @@ func Load(name string) (Config, error) {
 	if err := d.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
 		return Config{}, fmt.Errorf("configuration %s: %w", name, err)
 	}
+	seconds := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 	c := Config{Brokers: f.Brokers, Registry: f.Registry, Lake: f.Lake, Group: f.Group, State: f.State, HTTP: f.HTTP,
-		Batch:   BatchLimits{Every: time.Duration(f.Batch.Seconds * float64(time.Second)), Rows: f.Batch.Rows, Bytes: f.Batch.Bytes, Budget: f.MemoryBytes},
-		Observe: time.Duration(f.ObserveSeconds * float64(time.Second)), Notice: time.Duration(f.NoticeSeconds * float64(time.Second)), NoticeURL: f.NoticeURL,
-		Patience: time.Duration(f.Patience * float64(time.Second))}
+		Batch:   BatchLimits{Every: seconds(f.Batch.Seconds), Rows: f.Batch.Rows, Bytes: f.Batch.Bytes, Budget: f.MemoryBytes},
+		Observe: seconds(f.ObserveSeconds), Notice: seconds(f.NoticeSeconds), NoticeURL: f.NoticeURL,
+		Optimize: seconds(f.Optimize), Vacuum: seconds(f.Vacuum), Patience: seconds(f.Patience)}
 	folder := filepath.Dir(name)
 	var errs []error
 	if f.Declarations != "" {

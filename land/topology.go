@@ -61,6 +61,12 @@ func (c *Config) table(s *Stream, source schemaSource, version int) sink.Sink {
 	if version > 0 {
 		opts = append(opts, lake.SchemaVersion(version))
 	}
+	if c.Optimize != 0 {
+		opts = append(opts, lake.AutoOptimize(c.Optimize, lake.OptimizeOptions{}))
+	}
+	if c.Vacuum != 0 {
+		opts = append(opts, lake.AutoVacuum(c.Vacuum, lake.VacuumOptions{}))
+	}
 	return lake.Delta(c.TablePlace(s), opts...)
 }
 

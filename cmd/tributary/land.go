@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,6 +67,8 @@ func (f *landFlags) resolve(ctx context.Context, args []string) (cfg land.Config
 	if f.over.Notice > 0 {
 		cfg.Notice = f.over.Notice
 	}
+	cfg.Optimize = cmp.Or(f.over.Optimize, cfg.Optimize)
+	cfg.Vacuum = cmp.Or(f.over.Vacuum, cfg.Vacuum)
 	if f.over.NoticeURL != "" {
 		cfg.NoticeURL = f.over.NoticeURL
 	}
@@ -157,6 +160,8 @@ func newLand() *cobra.Command {
 	cmd.Flags().StringVar(&f.over.HTTP, "http", "", "address to serve /metrics, /healthz, /readyz, /streams and /catalogue on (ODS_SINK_HTTP)")
 	cmd.Flags().DurationVar(&f.over.Observe, "observe", 0, "observe all streams at this pace, such as 1m (ODS_SINK_OBSERVE_SECONDS)")
 	cmd.Flags().DurationVar(&f.over.Notice, "notice", 0, "with --observe: least time between two notices of new rows, default 1h (ODS_SINK_NOTICE_SECONDS)")
+	cmd.Flags().DurationVar(&f.over.Optimize, "optimize", 0, "compact each table at this pace, such as 1h (ODS_SINK_OPTIMIZE_SECONDS)")
+	cmd.Flags().DurationVar(&f.over.Vacuum, "vacuum", 0, "delete files that no version of a table needs at this pace, such as 24h (ODS_SINK_VACUUM_SECONDS)")
 	cmd.Flags().BoolVar(&untilLanded, "until-landed", false, "end when all that the topics hold now has landed")
 	cmd.Flags().StringVar(&f.over.NoticeURL, "notice-url", "", "with --observe: send notices of new rows there, as JSON (ODS_SINK_NOTICE_URL)")
 	cmd.AddCommand(newLandStatus(), newLandProve(), newLandReset(), newLandRewrite())
