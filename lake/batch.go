@@ -28,7 +28,7 @@ type batch struct {
 	encoded  bool
 	written  []written // of a batch for a table of current state
 	adds     []delta.Add
-	md       *delta.Metadata  // that they were written for
+	md       *delta.Metadata  // that the files were written for
 	distinct map[string]int64 // about how many different values each column has, if there is one file
 }
 

@@ -90,13 +90,22 @@ func asTable(md *delta.Metadata, rec arrow.RecordBatch) (arrow.RecordBatch, erro
 // errColumnsMoved says that the table's columns have changed since the batch's files were written.
 var errColumnsMoved = errors.New("the table's columns have changed since the files were written")
 
-// fits is writer.fits for the batch's files: under column mapping they hold names and ids that other metadata may give to other columns.
+// fits is writer.fits for the batch's files.
 func (b *batch) fits(current *delta.Metadata) (*delta.Metadata, error) {
-	mapped := current.ColumnMapping() != delta.MappingNone || b.md != nil && b.md.ColumnMapping() != delta.MappingNone
-	if b.md != nil && current != b.md && mapped && !current.Schema.Equal(b.md.Schema) {
+	if b.columnsMoved(current) {
 		return nil, errColumnsMoved
 	}
 	return b.w.fits(current)
+}
+
+// columnsMoved reports whether the batch's files may mean something else under other metadata than they were written for: under column mapping they
+// hold names and ids, which that may give to other columns.
+func (b *batch) columnsMoved(now *delta.Metadata) bool {
+	if b.md == nil || b.md == now {
+		return false
+	}
+	mapped := now.ColumnMapping() != delta.MappingNone || b.md.ColumnMapping() != delta.MappingNone
+	return mapped && !now.Schema.Equal(b.md.Schema)
 }
 
 // distinctEstimates tells about how many different values the columns with statistics have.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/tributary-io/tributary/lake/delta"
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/readers"
@@ -48,17 +50,22 @@ func foreignTable(t testing.TB, store object.Store, feature string, configuratio
 	where := `{"type":"struct","fields":[` + field("lat", `"`+lat+`"`) + "," + field("city", `"string"`) + `]}`
 	schema := `{"type":"struct","fields":[` + strings.Join([]string{field("id", `"`+id+`"`), field("day", `"string"`), field("where", where),
 		field("tags", `{"type":"array","elementType":"string","containsNull":true}`)}, ",") + `]}`
-	text, err := json.Marshal(schema)
-	if err != nil {
-		t.Fatal(err)
+	firstEntry(t, store, schema, []string{"day"}, configuration, feature)
+}
+
+// firstEntry makes a table with a protocol of table features, by its log entry.
+func firstEntry(t rapid.TB, store object.Store, schema string, partitions []string, configuration map[string]string, features ...string) {
+	t.Helper()
+	text := func(v any) []byte {
+		out, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
 	}
-	config, err := json.Marshal(configuration)
-	if err != nil {
-		t.Fatal(err)
-	}
-	entry := fmt.Sprintf(`{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":[%q],"writerFeatures":[%q]}}
-{"metaData":{"id":"0c5c5e5e-0000-4000-8000-000000000001","format":{"provider":"parquet","options":{}},"schemaString":%s,"partitionColumns":["day"],"configuration":%s}}
-`, feature, feature, text, config)
+	entry := fmt.Sprintf(`{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":%s,"writerFeatures":%[1]s}}
+{"metaData":{"id":"0c5c5e5e-0000-4000-8000-000000000001","format":{"provider":"parquet","options":{}},"schemaString":%s,"partitionColumns":%s,"configuration":%s}}
+`, text(features), text(schema), text(append([]string{}, partitions...)), text(configuration))
 	if err := store.PutIfAbsent(ctx, "_delta_log/00000000000000000000.json", []byte(entry)); err != nil {
 		t.Fatal(err)
 	}

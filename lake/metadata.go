@@ -140,9 +140,10 @@ func (w *writer) evolve(current *delta.Metadata) (*delta.StructType, error) {
 			Reason: fmt.Sprintf("its partition columns are %v, but the sink declares %v", current.PartitionColumns, want),
 			Advice: "declare the table's partition columns, or land the stream in a new table"}
 	}
-	if current.ColumnMapping() != delta.MappingNone && w.sink.layout.state != nil {
-		return nil, &sink.RefusedError{Table: w.sink.place, Reason: "it has column mapping, and the sink keeps current state",
-			Advice: "keep current state in a table without column mapping"}
+	if s := w.sink.layout.state; s != nil {
+		if _, err := s.physicalColumns(current); err != nil {
+			return nil, w.stateRefused(err)
+		}
 	}
 	return delta.Evolve(current.Schema, w.schema)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tributary-io/tributary/lake/columns"
+	"github.com/tributary-io/tributary/lake/delta"
 	"github.com/tributary-io/tributary/lake/keyed"
 	"github.com/tributary-io/tributary/lake/rows"
 	"github.com/tributary-io/tributary/lake/sink"
@@ -26,6 +27,9 @@ type stateOptions struct {
 	deletes []deleteRule
 	dir     string
 	vectors bool
+
+	remembers bool // RememberDeletions was called
+	remember  int
 }
 
 // deleteRule is one call of DeleteWhere.
@@ -57,6 +61,18 @@ func DeleteWhere(column string, values ...any) Option {
 	return func(o *options) {
 		s := o.stateOptions()
 		s.deletes = append(s.deletes, deleteRule{column, values})
+	}
+}
+
+// RememberDeletions bounds how many deletions a CurrentState sink with OrderBy remembers: those of the greatest orders, at most about a quarter more
+// than a number. Without it all are kept for good. Once some have been forgotten, a change of a key that has no row is dropped if its order is lower
+// than theirs, since nobody knows any more whether it was deleted: so no change brings a deleted row back, but one that really is new and comes that
+// late is lost. The log and the commit's metric numChangesBeyondHorizon tell of each. Choose it by how many rows are deleted in the time by which
+// changes can be late.
+func RememberDeletions(atMost int) Option {
+	return func(o *options) {
+		s := o.stateOptions()
+		s.remembers, s.remember = true, atMost
 	}
 }
 
@@ -94,6 +110,7 @@ type state struct {
 type stateColumn struct {
 	name  string
 	at    int // number among the builder's columns
+	kind  columns.Kind
 	scale int // of a decimal
 }
 
@@ -145,6 +162,12 @@ func newState(o *options, l *layout) (*state, []error) {
 		}
 		s.deletes = append(s.deletes, d)
 	}
+	switch {
+	case so.remembers && so.order == "":
+		errs = append(errs, errors.New("RememberDeletions: deletions are remembered with OrderBy only"))
+	case so.remembers && so.remember < 1:
+		errs = append(errs, fmt.Errorf("RememberDeletions: %d deletions: at least one", so.remember))
+	}
 	if o.Tombstones {
 		errs = append(errs, errors.New("LandTombstones and CurrentState exclude one another: in a table of current state a null value deletes"))
 	}
@@ -158,7 +181,7 @@ func (l *layout) top(option, name string) (c stateColumn, k columns.Kind, err er
 		return c, 0, fmt.Errorf("%s: there is no column %q", option, name)
 	}
 	t := &l.Schema.Fields[i].Type
-	return stateColumn{name, l.Schema.ColumnOf(i), t.Scale}, t.Kind, nil
+	return stateColumn{name, l.Schema.ColumnOf(i), t.Kind, t.Scale}, t.Kind, nil
 }
 
 func (r deleteRule) bind(l *layout) (d stateDelete, err error) {
@@ -336,4 +359,25 @@ func (w *writer) checkState(have map[string]string) error {
 		return refuse("its rows are ordered by column "+order+", but the sink declares no order", "declare lake.OrderBy, or land the stream in a new table")
 	}
 	return nil
+}
+
+// physicalColumns are the names in data files of the columns of key and order. Under column mapping a column that is missing was renamed or dropped:
+// one that was added in its place would be null in every row there is, so that keys would lose their rows.
+func (s *state) physicalColumns(md *delta.Metadata) (names []string, err error) {
+	all := s.keys
+	if s.ordered {
+		all = append(slices.Clone(all), s.order)
+	}
+	for i := range all {
+		f, ok := md.Schema.Field(all[i].name)
+		if !ok && md.ColumnMapping() != delta.MappingNone {
+			return nil, &sink.RefusedError{Reason: fmt.Sprintf("its column %s, by which the sink tells keys or their order, was renamed or dropped", all[i].name),
+				Advice: "rename it back, or land the stream in a new table"}
+		}
+		if !ok {
+			f.Name = all[i].name
+		}
+		names = append(names, md.PhysicalName(f))
+	}
+	return names, nil
 }

@@ -50,11 +50,25 @@ func (w *writer) commitState(ctx context.Context, b *batch, moves []sink.Move, d
 			return nil, landed, err
 		}
 		landed.Attempts += lost
+		w.tellOfHorizon(done)
 		// What the index can't take now it reads from the table before the next batch.
 		if err := w.index.landed(done, landed.Version); err != nil {
 			w.log.Warn("the index missed a commit; it is read from the table", "version", landed.Version, "error", err)
 		}
 		return done, landed, nil
+	}
+}
+
+// tellOfHorizon logs what a commit has forgotten, and which changes it has dropped because of that.
+func (w *writer) tellOfHorizon(done *stateWrite) {
+	order := func(o uint64) string { return keyed.FormatOrder(w.sink.layout.state.order.kind, o) }
+	was := w.index.deletions.horizon
+	if done.plan.beyond > 0 {
+		w.log.Warn("dropped changes of keys without a row: they are older than the deletions that are remembered, so that they might bring deleted rows back",
+			"changes", done.plan.beyond, "olderThan", order(was))
+	}
+	if d := done.deletions; d != nil && d.horizon > was {
+		w.log.Info("forgot the oldest deletions", "olderThan", order(d.horizon), "remembered", d.count())
 	}
 }
 
@@ -91,8 +105,8 @@ func (w *writer) tryState(ctx context.Context, b *batch, moves []sink.Move, due 
 	if m, ok := w.index.deletionsMove(done, w.table.Head(), w.env.Now()); ok {
 		due = append(due, m)
 	}
-	if len(done.segments) > 0 {
-		done.sync = append(done.sync, keyed.SegmentName(done.segments[len(done.segments)-1].ID))
+	if done.deletions != nil {
+		done.sync = append(done.sync, keyed.SegmentName(done.deletions.head()))
 	}
 	if len(done.sync) > 0 {
 		if err := w.table.Store().Sync(ctx, done.sync...); err != nil {
@@ -112,7 +126,7 @@ func (w *writer) tryState(ctx context.Context, b *batch, moves []sink.Move, due 
 func (p *statePlan) metrics() map[string]string {
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
 	return map[string]string{"numOutputRows": n(p.inserted + p.updated), "numTargetRowsInserted": n(p.inserted), "numTargetRowsUpdated": n(p.updated),
-		"numTargetRowsDeleted": n(p.deleted), "numLateChanges": n(p.late)}
+		"numTargetRowsDeleted": n(p.deleted), "numLateChanges": n(p.late), "numChangesBeyondHorizon": n(p.beyond)}
 }
 
 // stateRefused names the table in a refusal of the index.
@@ -128,8 +142,8 @@ func (w *writer) stateRefused(err error) error {
 func (x *stateIndex) deletionsMove(done *stateWrite, head *delta.Head, now time.Time) (m delta.Move, ok bool) {
 	old, has := head.Txns[deletionsApp]
 	m = delta.Move{AppID: deletionsApp, First: !has, From: old.Version, To: old.Version}
-	if n := len(done.segments); n > 0 {
-		m.To = done.segments[n-1].ID
+	if done.deletions != nil {
+		m.To = done.deletions.head()
 		return m, true
 	}
 	renew := head.Metadata.Interval(txnRetention, 0) / 2
@@ -154,19 +168,23 @@ func (x *stateIndex) landed(done *stateWrite, version int64) error {
 			slots[s.id] = s
 		}
 	}
-	segments := x.deletions.segments
-	if len(done.segments) > 0 {
-		segments = done.segments
+	d := x.deletions
+	if done.deletions != nil {
+		d = *done.deletions
 	}
 	x.next = done.next // never given again, even if what follows fails
-	meta, err := x.meta(version, slots, segments)
+	meta, err := x.meta(version, slots, d)
 	if err != nil {
 		return err
 	}
 	if err := x.x.Apply(done.plan.changes(func(row int32) (uint32, uint32) { return done.slotOf[row], done.rowOf[row] }), meta); err != nil {
 		return err
 	}
-	x.deletions.segments = segments
+	risen := d.horizon > x.deletions.horizon
+	x.deletions = d
 	x.version, x.listed, x.files, x.slots = version, true, files, slots
+	if risen {
+		return x.forget()
+	}
 	return nil
 }

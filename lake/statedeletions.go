@@ -59,9 +59,18 @@ type segment struct {
 	Size int   `json:"size"` // entries
 }
 
-// deletions are the segments that count in the index's version, oldest first.
+// deletions are those that count in the index's version.
 type deletions struct {
-	segments []segment
+	segments []segment // oldest first
+	horizon  uint64    // those of lower orders are forgotten, also where a segment or the index has them still
+}
+
+// count is the number of entries of all segments: a key may have several.
+func (d *deletions) count() (n int) {
+	for _, s := range d.segments {
+		n += s.Size
+	}
+	return n
 }
 
 func (d *deletions) head() int64 {
@@ -107,8 +116,27 @@ func (x *stateIndex) loadDeletions(ctx context.Context, head *delta.Head, slots 
 	if err := x.takeDeletions(newest.Entries, slots); err != nil {
 		return err
 	}
-	x.deletions.segments = append(all, segment{id, len(newest.Entries)})
+	risen := newest.Horizon > x.deletions.horizon
+	x.deletions = deletions{append(all, segment{id, len(newest.Entries)}), newest.Horizon}
+	if risen {
+		return x.forget()
+	}
 	return nil
+}
+
+// forget takes deletions below the horizon out of the index.
+func (x *stateIndex) forget() error {
+	var changes []keyed.Change
+	err := x.x.Each(func(h keyed.Hash, e keyed.Entry) bool {
+		if e.Deleted && e.Order < x.deletions.horizon {
+			changes = append(changes, keyed.Change{Hash: h, Forget: true})
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return x.x.Apply(changes, nil)
 }
 
 // takeDeletions puts deletions into the index, but for keys of which something newer is known: a row, which came back later, or a later deletion.
@@ -137,25 +165,64 @@ func (x *stateIndex) takeDeletions(entries []keyed.Deletion, slots map[uint32]*s
 	return nil
 }
 
-// writeDeletions writes a segment with new deletions, and takes up older ones where there are many. It returns the segments that then count.
-func (x *stateIndex) writeDeletions(ctx context.Context, fresh []keyed.Deletion) ([]segment, error) {
+// writeDeletions writes a segment with new deletions. It takes up older ones where there are many, and all where more are remembered than shall be. It
+// returns what then counts.
+func (x *stateIndex) writeDeletions(ctx context.Context, fresh []keyed.Deletion) (*deletions, error) {
 	id := uuid.New()
-	s := &keyed.Segment{ID: int64(binary.BigEndian.Uint64(id[:])>>1 | 1), Entries: slices.Clone(fresh)}
+	s := &keyed.Segment{ID: int64(binary.BigEndian.Uint64(id[:])>>1 | 1), Horizon: x.deletions.horizon, Entries: slices.Clone(fresh)}
 	sizes := make([]int, len(x.deletions.segments))
 	for i, old := range x.deletions.segments {
 		sizes[i] = old.Size
 	}
 	from := keyed.Merge(sizes, len(fresh))
+	tooMany := x.remember > 0 && x.deletions.count()+len(fresh) > x.remember+x.remember/4
+	if tooMany {
+		from = 0
+	}
+	var taken []keyed.Deletion
 	for _, old := range x.deletions.segments[from:] {
 		older, err := keyed.ReadSegment(ctx, x.store, old.ID)
 		if err != nil {
 			return nil, err
 		}
-		s.Entries = append(s.Entries, older.Entries...)
+		taken = append(taken, older.Entries...)
+	}
+	if tooMany {
+		var err error
+		if taken, err = x.stillDeleted(taken); err != nil {
+			return nil, err
+		}
+	}
+	s.Entries = append(s.Entries, taken...)
+	if tooMany {
+		var horizon uint64
+		s.Entries, horizon = keyed.Newest(keyed.Distinct(s.Entries), x.remember)
+		s.Horizon = max(s.Horizon, horizon)
 	}
 	s.Older = x.deletions.ids()[:from]
 	if err := keyed.WriteSegment(ctx, x.store, s); err != nil {
 		return nil, err
 	}
-	return append(slices.Clone(x.deletions.segments[:from]), segment{s.ID, len(s.Entries)}), nil
+	return &deletions{append(slices.Clone(x.deletions.segments[:from]), segment{s.ID, len(s.Entries)}), s.Horizon}, nil
+}
+
+// stillDeleted leaves out deletions that nobody needs: those of keys that came back, which the order of their row stands for, and those below the
+// horizon. A row that goes in the same commit is among the new deletions.
+func (x *stateIndex) stillDeleted(all []keyed.Deletion) (out []keyed.Deletion, err error) {
+	for chunk := range slices.Chunk(all, scanBatch) {
+		hashes := make([]keyed.Hash, len(chunk))
+		for i := range chunk {
+			hashes[i] = chunk[i].Hash
+		}
+		err = x.x.Find(hashes, func(i int, have keyed.Entry, ok bool) {
+			_, _, live := x.place(have)
+			if back := ok && live && have.Order >= chunk[i].Order; !back && chunk[i].Order >= x.deletions.horizon {
+				out = append(out, chunk[i])
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/tributary-io/tributary/lake/delta"
 	"github.com/tributary-io/tributary/lake/keyed"
 	"github.com/tributary-io/tributary/lake/object"
+	"github.com/tributary-io/tributary/lake/sink"
 )
 
 // stateIndex knows where each key's row is in one version of a table. It belongs to one writer and is used by one goroutine.
@@ -30,13 +31,15 @@ type stateIndex struct {
 	keep  bool // the index outlives the process: it needs its meta data
 
 	tableID string
-	version int64 // of the table that it has; -1: none
-	listed  bool  // files have their actions; not so just after an index was taken up
+	columns []string // names in data files of the columns of key and order that it was read from
+	version int64    // of the table that it has; -1: none
+	listed  bool     // files have their actions; not so just after an index was taken up
 	next    uint32
 	files   map[string]*stateFile // by name in the store
 	slots   map[uint32]*slot
 
 	deletions deletions
+	remember  int // how many deletions are kept; 0: all
 }
 
 // stateFile is a live data file.
@@ -75,10 +78,12 @@ type indexMeta struct {
 	TableID  string      `json:"tableId"`
 	Keys     string      `json:"keys"`
 	Order    string      `json:"order"`
+	Columns  []string    `json:"columns"` // of key and order, as in data files
 	Version  int64       `json:"version"`
 	Next     uint32      `json:"next"`
 	Slots    []indexSlot `json:"slots"`
 	Segments []segment   `json:"segments"`
+	Horizon  uint64      `json:"horizon"` // of the deletions
 }
 
 type indexSlot struct {
@@ -89,12 +94,12 @@ type indexSlot struct {
 	Holes []byte `json:"holes,omitempty"` // portable roaring bitmap
 }
 
-const indexFormat = 1
+const indexFormat = 2
 
 // openIndex opens the index in the sink's folder, or an empty one.
 func (w *writer) openIndex() (*stateIndex, error) {
 	s := w.sink.layout.state
-	x := &stateIndex{state: s, store: w.table.Store(), log: w.log, keep: w.sink.opts.state.dir != "", version: -1,
+	x := &stateIndex{state: s, store: w.table.Store(), log: w.log, keep: w.sink.opts.state.dir != "", remember: w.sink.opts.state.remember, version: -1,
 		files: map[string]*stateFile{}, slots: map[uint32]*slot{}}
 	var err error
 	if x.x, err = keyed.Open(w.sink.opts.state.dir); err != nil {
@@ -112,6 +117,9 @@ func (x *stateIndex) sync(ctx context.Context, t *delta.Table) error {
 	if x.version == head.Version {
 		return nil
 	}
+	if err := x.checkColumns(head.Metadata); err != nil {
+		return err
+	}
 	if x.version < 0 {
 		if err := x.resume(head); err != nil {
 			return err
@@ -128,6 +136,20 @@ func (x *stateIndex) sync(ctx context.Context, t *delta.Table) error {
 		return x.sync(ctx, t)
 	}
 	return x.adopt(ctx, head, live)
+}
+
+// checkColumns refuses a table whose columns of key and order aren't those any more that the index was read from.
+func (x *stateIndex) checkColumns(md *delta.Metadata) error {
+	columns, err := x.state.physicalColumns(md)
+	if err != nil {
+		return err
+	}
+	if x.version >= 0 && !slices.Equal(columns, x.columns) {
+		return &sink.RefusedError{Reason: fmt.Sprintf("other columns have the names of those of key and order: in data files they were %v and are %v", x.columns, columns),
+			Advice: "name them as they were, or start the sink again if the rows are right as they are"}
+	}
+	x.columns = columns
+	return nil
 }
 
 // followLimit is how many versions are followed one by one before a snapshot is cheaper.
@@ -214,7 +236,7 @@ func (x *stateIndex) adopt(ctx context.Context, head *delta.Head, live map[strin
 	// Numbers of slots are never given twice, even where the process dies before the index says what they stand for.
 	x.next += uint32(len(fresh))
 	if x.keep && len(fresh) > 0 {
-		if err := x.save(x.version, x.slots, x.deletions.segments); err != nil {
+		if err := x.save(x.version, x.slots, x.deletions); err != nil {
 			return err
 		}
 	}
@@ -234,7 +256,7 @@ func (x *stateIndex) adopt(ctx context.Context, head *delta.Head, live map[strin
 			return err
 		}
 	}
-	if err := x.save(head.Version, slots, x.deletions.segments); err != nil {
+	if err := x.save(head.Version, slots, x.deletions); err != nil {
 		return err
 	}
 	x.tableID, x.version, x.listed, x.files, x.slots = head.Metadata.ID, head.Version, true, files, slots
@@ -256,8 +278,8 @@ func (x *stateIndex) adoptFile(ctx context.Context, name string, add delta.Add) 
 }
 
 // save remembers in the index what it is an index of.
-func (x *stateIndex) save(version int64, slots map[uint32]*slot, segments []segment) error {
-	meta, err := x.meta(version, slots, segments)
+func (x *stateIndex) save(version int64, slots map[uint32]*slot, d deletions) error {
+	meta, err := x.meta(version, slots, d)
 	if err != nil || meta == nil {
 		return err
 	}
@@ -265,11 +287,12 @@ func (x *stateIndex) save(version int64, slots map[uint32]*slot, segments []segm
 }
 
 // meta says what the index is an index of. Without a folder of its own nobody will ask: nil.
-func (x *stateIndex) meta(version int64, slots map[uint32]*slot, segments []segment) ([]byte, error) {
+func (x *stateIndex) meta(version int64, slots map[uint32]*slot, d deletions) ([]byte, error) {
 	if !x.keep {
 		return nil, nil
 	}
-	m := indexMeta{indexFormat, x.tableID, x.state.keyNames(), x.state.order.name, version, x.next, nil, segments}
+	m := indexMeta{Format: indexFormat, TableID: x.tableID, Keys: x.state.keyNames(), Order: x.state.order.name, Columns: x.columns, Version: version, Next: x.next,
+		Segments: d.segments, Horizon: d.horizon}
 	for _, s := range slots {
 		out := indexSlot{ID: s.id, File: s.file.name, Base: s.base, Rows: s.file.rows}
 		if !s.holes.IsEmpty() {
@@ -284,6 +307,11 @@ func (x *stateIndex) meta(version int64, slots map[uint32]*slot, segments []segm
 	return json.Marshal(m)
 }
 
+// isOf reports whether the index is one of the same keys in the same table.
+func (m *indexMeta) isOf(x *stateIndex) bool {
+	return m.TableID == x.tableID && m.Keys == x.state.keyNames() && m.Order == x.state.order.name && slices.Equal(m.Columns, x.columns)
+}
+
 // resume takes up what an earlier process left in the index's folder, if it is of this table and these keys; else the index is emptied.
 func (x *stateIndex) resume(head *delta.Head) error {
 	x.tableID = head.Metadata.ID
@@ -293,7 +321,7 @@ func (x *stateIndex) resume(head *delta.Head) error {
 	}
 	var m indexMeta
 	err := json.Unmarshal(data, &m)
-	if err != nil || m.Format != indexFormat || m.TableID != x.tableID || m.Keys != x.state.keyNames() || m.Order != x.state.order.name || m.Version > head.Version {
+	if err != nil || m.Format != indexFormat || !m.isOf(x) || m.Version > head.Version {
 		x.log.Info("the index in the sink's folder is of another table, key or version: building it anew")
 		return x.x.Clear()
 	}
@@ -318,7 +346,7 @@ func (x *stateIndex) resume(head *delta.Head) error {
 		f.slots = append(f.slots, s)
 		x.slots[in.ID] = s
 	}
-	x.deletions.segments = m.Segments
+	x.deletions.segments, x.deletions.horizon = m.Segments, m.Horizon
 	x.version = m.Version
 	x.log.Info("took up the index of an earlier process", "version", x.version)
 	return nil

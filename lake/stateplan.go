@@ -15,6 +15,7 @@ type statePlan struct {
 
 	inserted, updated, deleted int64 // rows
 	late                       int64 // changes that were older than what is known
+	beyond                     int64 // changes of keys without a row that were older than the deletions that are remembered
 }
 
 // keyNow is one key of a batch: what the table has, and what it shall have.
@@ -40,8 +41,11 @@ func (x *stateIndex) plan(changes []change) (*statePlan, error) {
 		return nil, err
 	}
 	for i := range changes {
-		if !p.keys[keyOf[i]].apply(&changes[i], x.state.ordered) {
+		switch p.keys[keyOf[i]].apply(&changes[i], x.state.ordered, x.deletions.horizon) {
+		case late:
 			p.late++
+		case beyond:
+			p.beyond++
 		}
 	}
 	for i := range p.keys {
@@ -74,7 +78,9 @@ func (x *stateIndex) look(h keyed.Hash, e keyed.Entry, ok bool) keyNow {
 		return k
 	}
 	if e.Deleted {
-		k.before, k.deleted, k.order = e, true, e.Order
+		if e.Order >= x.deletions.horizon { // else it is forgotten
+			k.before, k.deleted, k.order = e, true, e.Order
+		}
 		return k
 	}
 	if f, at, ok := x.place(e); ok {
@@ -83,21 +89,34 @@ func (x *stateIndex) look(h keyed.Hash, e keyed.Entry, ok bool) keyNow {
 	return k
 }
 
-// apply runs one change; false says that it is older than what is known. A null value has no order: it is newer than the row, and no newer
-// than that.
-func (k *keyNow) apply(c *change, ordered bool) bool {
+// fate is what becomes of a change.
+type fate int
+
+const (
+	applied fate = iota
+	late         // it is older than what is known of its key
+	beyond       // nothing is known of its key, and what was may have been forgotten
+)
+
+// apply runs one change. A null value has no order: it is newer than the row, and no newer than that. Deletions below the horizon aren't remembered, so
+// that it doesn't depend on the batches what becomes of a change behind one.
+func (k *keyNow) apply(c *change, ordered bool, horizon uint64) fate {
 	order := c.order
 	switch {
 	case !ordered:
 	case c.unordered && !k.present:
-		return true
+		return applied
 	case c.unordered:
 		order = k.order
 	case (k.present || k.deleted) && order < k.order:
-		return false
+		return late
+	case !k.present && !k.deleted && order < horizon && c.deleted:
+		return late
+	case !k.present && !k.deleted && order < horizon:
+		return beyond
 	}
-	k.present, k.deleted, k.order, k.row = !c.deleted, c.deleted && ordered, order, c.row
-	return true
+	k.present, k.deleted, k.order, k.row = !c.deleted, c.deleted && ordered && order >= horizon, order, c.row
+	return applied
 }
 
 // settle compares a key's end with its beginning.

@@ -22,21 +22,21 @@ import (
 
 // stateWrite is a plan with the files that it needs, written and not yet committed.
 type stateWrite struct {
-	plan     *statePlan
-	adds     []delta.Add
-	removes  []delta.Add
-	files    []*stateFile // that are in the table once this has landed, new or with another deletion vector
-	dropped  []string     // names of files that aren't any more
-	slotOf   map[int32]uint32
-	rowOf    map[int32]uint32
-	next     uint32 // number for the next slot
-	segments []segment
-	sync     []string // objects beside the data files that must be durable before the commit
+	plan      *statePlan
+	adds      []delta.Add
+	removes   []delta.Add
+	files     []*stateFile // that are in the table once this has landed, new or with another deletion vector
+	dropped   []string     // names of files that aren't any more
+	slotOf    map[int32]uint32
+	rowOf     map[int32]uint32
+	next      uint32     // number for the next slot
+	deletions *deletions // that then count; nil: those that did before
+	sync      []string   // objects beside the data files that must be durable before the commit
 }
 
 // output is one file to be written: what is left of some files, and rows of the batch.
 type output struct {
-	values  map[string]*string // of the partition columns
+	values  map[string]*string // of the partition columns, by the names that the log has for them
 	sources []*stateFile
 	size    int64   // of the sources
 	rows    []int32 // of the batch
@@ -46,7 +46,11 @@ type output struct {
 func (w *writer) write(ctx context.Context, b *batch, p *statePlan) (*stateWrite, error) {
 	md := w.table.Head().Metadata
 	out := &stateWrite{plan: p, next: w.index.next, slotOf: map[int32]uint32{}, rowOf: map[int32]uint32{}}
-	outputs, err := b.outputs(p)
+	if b.columnsMoved(md) {
+		b.written = nil
+	}
+	b.md = md
+	outputs, err := b.outputs(md, p)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +76,7 @@ func (w *writer) write(ctx context.Context, b *batch, p *statePlan) (*stateWrite
 		}
 	}
 	if len(p.deletions) > 0 {
-		if out.segments, err = w.index.writeDeletions(ctx, p.deletions); err != nil {
+		if out.deletions, err = w.index.writeDeletions(ctx, p.deletions); err != nil {
 			return nil, err
 		}
 	}
@@ -80,7 +84,7 @@ func (w *writer) write(ctx context.Context, b *batch, p *statePlan) (*stateWrite
 }
 
 // outputs divides the batch's rows by partition values.
-func (b *batch) outputs(p *statePlan) (out []output, err error) {
+func (b *batch) outputs(md *delta.Metadata, p *statePlan) (out []output, err error) {
 	l := b.w.sink.layout
 	if len(p.put) == 0 {
 		return nil, nil
@@ -96,7 +100,7 @@ func (b *batch) outputs(p *statePlan) (out []output, err error) {
 	for _, key := range order {
 		rows := slices.DeleteFunc(groups[key].rows, func(r int32) bool { _, ok := slices.BinarySearch(p.put, r); return !ok })
 		if len(rows) > 0 {
-			out = append(out, output{values: groups[key].values, rows: rows})
+			out = append(out, output{values: physicalValues(md, groups[key].values), rows: rows})
 		}
 	}
 	return out, nil
@@ -220,7 +224,7 @@ func (w *writer) writeSources(ctx context.Context, b *batch, md *delta.Metadata,
 		f.takeSlots(src, drop)
 	}
 	if len(o.rows) > 0 {
-		rec, err := layout.Conform(b.gather(o.rows))
+		rec, err := layout.FromNames(b.gather(o.rows))
 		if err == nil {
 			err = stream.Write(rec)
 		}

@@ -174,9 +174,6 @@ func (f *File) next(rows pqarrow.RecordReader) (_ arrow.RecordBatch, err error) 
 	return f.layout.conform(rows.RecordBatch())
 }
 
-// Conform brings rows that were made for the table, by physical names, into the layout's columns, as those of a file.
-func (l *Layout) Conform(rec arrow.RecordBatch) (arrow.RecordBatch, error) { return l.conform(rec) }
-
 // FromNames brings rows that were made for the table, by the names of its schema, into the layout's columns, as they are to be written.
 func (l *Layout) FromNames(rec arrow.RecordBatch) (arrow.RecordBatch, error) {
 	by := *l

@@ -31,6 +31,7 @@ const DeletionsDir = "_tributary/deleted/"
 type Segment struct {
 	ID      int64   // 1 or more: a random number
 	Older   []int64 // the other segments that count
+	Horizon uint64  // deletions of lower orders may have been forgotten; 0: none have. The newest segment's counts
 	Entries []Deletion
 }
 
@@ -39,19 +40,39 @@ func SegmentName(id int64) string { return DeletionsDir + fmt.Sprintf("%016x", u
 
 const (
 	segmentMagic = "TRIBDEL1"
+	horizonMagic = "TRIBDEL2" // the same with a horizon behind it
 	entryBytes   = 16 + 8
 )
 
 var segmentTable = crc32.MakeTable(crc32.Castagnoli)
 
-// Encode writes a segment; its entries are sorted, and of several of one key the newest stays.
-func (s *Segment) Encode() []byte {
-	slices.SortFunc(s.Entries, func(a, b Deletion) int {
+// Distinct sorts deletions by key, and keeps of several of one key the newest. It changes the slice that it is given.
+func Distinct(all []Deletion) []Deletion {
+	slices.SortFunc(all, func(a, b Deletion) int {
 		return cmp.Or(slices.Compare(a.Hash[:], b.Hash[:]), cmp.Compare(b.Order, a.Order))
 	})
-	s.Entries = slices.CompactFunc(s.Entries, func(a, b Deletion) bool { return a.Hash == b.Hash })
-	out := make([]byte, 0, len(segmentMagic)+4+8*len(s.Older)+8+entryBytes*len(s.Entries)+4)
-	out = append(out, segmentMagic...)
+	return slices.CompactFunc(all, func(a, b Deletion) bool { return a.Hash == b.Hash })
+}
+
+// Newest keeps the deletions of the greatest orders, at most a number of them, and tells the greatest order of the others: the horizon below which
+// nobody knows any more what was deleted; 0 if all are kept. It changes the order of the slice that it is given.
+func Newest(all []Deletion, atMost int) (kept []Deletion, horizon uint64) {
+	if len(all) <= atMost {
+		return all, 0
+	}
+	slices.SortFunc(all, func(a, b Deletion) int { return cmp.Compare(b.Order, a.Order) })
+	return all[:atMost], all[atMost].Order
+}
+
+// Encode writes a segment; its entries are sorted, and of several of one key the newest stays.
+func (s *Segment) Encode() []byte {
+	s.Entries = Distinct(s.Entries)
+	out := make([]byte, 0, len(segmentMagic)+8+4+8*len(s.Older)+8+entryBytes*len(s.Entries)+4)
+	if s.Horizon == 0 {
+		out = append(out, segmentMagic...)
+	} else {
+		out = binary.BigEndian.AppendUint64(append(out, horizonMagic...), s.Horizon)
+	}
 	out = binary.BigEndian.AppendUint32(out, uint32(len(s.Older)))
 	for _, id := range s.Older {
 		out = binary.BigEndian.AppendUint64(out, uint64(id))
@@ -68,20 +89,28 @@ var errSegment = errors.New("it is no file of deletions, or is damaged")
 // DecodeSegment reads what Encode wrote.
 func DecodeSegment(id int64, data []byte) (*Segment, error) {
 	const least = len(segmentMagic) + 4 + 8 + 4
-	if len(data) < least || string(data[:len(segmentMagic)]) != segmentMagic {
+	if len(data) < least {
 		return nil, errSegment
 	}
 	body := data[:len(data)-4]
 	if crc32.Checksum(body, segmentTable) != binary.BigEndian.Uint32(data[len(body):]) {
 		return nil, errSegment
 	}
+	s := &Segment{ID: id}
 	rest := body[len(segmentMagic):]
+	switch magic := string(body[:len(segmentMagic)]); {
+	case magic == segmentMagic:
+	case magic == horizonMagic && len(data) >= least+8:
+		s.Horizon = binary.BigEndian.Uint64(rest)
+		rest = rest[8:]
+	default:
+		return nil, errSegment
+	}
 	older := int64(binary.BigEndian.Uint32(rest))
 	rest = rest[4:]
 	if int64(len(rest)) < older*8+8 {
 		return nil, errSegment
 	}
-	s := &Segment{ID: id}
 	for range older {
 		s.Older = append(s.Older, int64(binary.BigEndian.Uint64(rest)))
 		rest = rest[8:]

@@ -278,17 +278,24 @@ func TestLargeIndexesLeaveMemory(t *testing.T) {
 // TestSegmentBytes pins the durable format, and reads what was damaged as an error.
 func TestSegmentBytes(t *testing.T) {
 	a, b := Hash{1}, Hash{0xff, 2}
-	s := &Segment{ID: 5, Older: []int64{9}, Entries: []Deletion{{b, 7}, {a, 3}, {a, 8}}}
-	data := s.Encode()
-	want := "5452494244454c31" + "00000001" + "0000000000000009" + "0000000000000002" +
-		"01000000000000000000000000000000" + "0000000000000008" + "ff020000000000000000000000000000" + "0000000000000007" + "5e394548"
-	if got := fmt.Sprintf("%x", data); got != want {
-		t.Errorf("a segment is\n%s, want\n%s", got, want)
+	const rest = "00000001" + "0000000000000009" + "0000000000000002" +
+		"01000000000000000000000000000000" + "0000000000000008" + "ff020000000000000000000000000000" + "0000000000000007"
+	for horizon, want := range map[uint64]string{0: "5452494244454c31" + rest + "5e394548", 6: "5452494244454c32" + "0000000000000006" + rest + "b793fb40"} {
+		s := &Segment{ID: 5, Older: []int64{9}, Horizon: horizon, Entries: []Deletion{{b, 7}, {a, 3}, {a, 8}}}
+		data := s.Encode()
+		if got := fmt.Sprintf("%x", data); got != want {
+			t.Errorf("a segment is\n%s, want\n%s", got, want)
+		}
+		back, err := DecodeSegment(5, data)
+		if err != nil || back.Horizon != horizon || !slices.Equal(back.Entries, []Deletion{{a, 8}, {b, 7}}) || !slices.Equal(back.Older, []int64{9}) {
+			t.Errorf("%+v, %v", back, err)
+		}
+		damagedSegments(t, data)
 	}
-	back, err := DecodeSegment(5, data)
-	if err != nil || !slices.Equal(back.Entries, []Deletion{{a, 8}, {b, 7}}) || !slices.Equal(back.Older, []int64{9}) {
-		t.Errorf("%+v, %v", back, err)
-	}
+}
+
+func damagedSegments(t *testing.T, data []byte) {
+	t.Helper()
 	for i := range data {
 		bad := slices.Clone(data)
 		bad[i] ^= 1
@@ -297,6 +304,51 @@ func TestSegmentBytes(t *testing.T) {
 		}
 		if _, err := DecodeSegment(5, data[:i]); err == nil {
 			t.Errorf("cut off after %d bytes, and nobody says so", i)
+		}
+	}
+}
+
+func FuzzSegment(f *testing.F) {
+	f.Add((&Segment{Older: []int64{9}, Entries: []Deletion{{Hash{1}, 3}}}).Encode())
+	f.Add((&Segment{Horizon: 7, Entries: []Deletion{{Hash{1}, 8}}}).Encode())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := DecodeSegment(1, data)
+		if err != nil {
+			return
+		}
+		again, err := DecodeSegment(1, s.Encode())
+		if err != nil || again.Horizon != s.Horizon || !slices.Equal(again.Older, s.Older) || !slices.Equal(again.Entries, s.Entries) {
+			t.Errorf("%+v became %+v, %v", s, again, err)
+		}
+	})
+}
+
+// TestNewestDeletions keeps those of the greatest orders, and tells below which order nothing is known.
+func TestNewestDeletions(t *testing.T) {
+	var all []Deletion
+	for _, n := range []byte{4, 9, 2, 7, 7} {
+		all = append(all, Deletion{Hash{n, byte(len(all))}, uint64(n)})
+	}
+	for atMost, want := range map[int]string{5: "[9 7 7 4 2] 0", 4: "[9 7 7 4] 2", 2: "[9 7] 7", 1: "[9] 7"} {
+		kept, horizon := Newest(slices.Clone(all), atMost)
+		var orders []uint64
+		for _, d := range kept {
+			orders = append(orders, d.Order)
+		}
+		slices.SortFunc(orders, func(a, b uint64) int { return int(b) - int(a) })
+		if got := fmt.Sprint(orders, " ", horizon); got != want {
+			t.Errorf("of at most %d: %s, want %s", atMost, got, want)
+		}
+	}
+}
+
+func TestFormatOrder(t *testing.T) {
+	for want, order := range map[string]struct {
+		kind  columns.Kind
+		order uint64
+	}{"16/B374D848": {columns.String, 0x16_B374_D848}, "-5": {columns.Long, signed(-5)}, "2024-10-05": {columns.Date, signed(20001)}, "2026-05-28T20:26:40.000001Z": {columns.Timestamp, signed(1780000000000001)}} {
+		if got := FormatOrder(order.kind, order.order); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package keyed
 
 import (
 	"errors"
+	"strconv"
+	"time"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -55,6 +57,20 @@ func OrderOfArrow(a arrow.Array, i int) (uint64, error) {
 	}
 	lsn, err := ParseLSN(text)
 	return uint64(lsn), err
+}
+
+// FormatOrder writes an order as a value of the kind of column that it comes from.
+func FormatOrder(k columns.Kind, order uint64) string {
+	v := int64(order ^ 1<<63)
+	switch k {
+	case columns.String:
+		return LSN(order).String()
+	case columns.Date:
+		return time.Unix(v*24*60*60, 0).UTC().Format(time.DateOnly)
+	case columns.Timestamp, columns.TimestampNTZ:
+		return time.UnixMicro(v).UTC().Format(time.RFC3339Nano)
+	}
+	return strconv.FormatInt(v, 10)
 }
 
 // OrderOfPartition reads the order of a partition value; see AppendPartition.
