@@ -19,6 +19,9 @@ func WithCatalog(s sink.Sink, wrap func(catalog.Catalog) catalog.Catalog) {
 	s.(*tableSink).catalog.wrap = wrap
 }
 
+// RowGroups makes a sink's row groups small.
+func RowGroups(s sink.Sink, bytes int64) { s.(*tableSink).opts.parquet.RowGroupBytes = bytes }
+
 // ShortPauses makes waits between attempts short.
 func ShortPauses() { pauseUnit = time.Millisecond }
 

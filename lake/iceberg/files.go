@@ -1,11 +1,10 @@
 package iceberg
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"runtime"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	icebergo "github.com/apache/iceberg-go"
@@ -18,10 +17,8 @@ import (
 	"github.com/tributary-io/tributary/lake/sink"
 )
 
-// writeBuffer is how much of a file is gathered before it is handed to the store.
-const writeBuffer = 256 << 10
-
-// encode writes the batch's rows as data files, one for each partition, unless it has files of the same fit.
+// encode writes the batch's rows as data files, one for each partition, or more where one would pass the target size, unless it has files of the same
+// fit.
 func (b *batch) encode(ctx context.Context, f *fit) error {
 	if b.fit != nil && b.fit.same(f) || b.b.Rows() == 0 {
 		return nil
@@ -50,7 +47,9 @@ func (b *batch) encode(ctx context.Context, f *fit) error {
 	if err != nil {
 		return err
 	}
-	files := make([]icebergo.DataFile, len(groups))
+	target := int64(b.w.table.Properties().GetInt(table.WriteTargetFileSizeBytesKey, table.WriteTargetFileSizeBytesDefault))
+	newName := func() string { return locations.NewDataLocation(uuid.NewString() + ".parquet") }
+	files := make([][]icebergo.DataFile, len(groups))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, part := range groups {
@@ -58,8 +57,7 @@ func (b *batch) encode(ctx context.Context, f *fit) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			name := locations.NewDataLocation(uuid.NewString() + ".parquet")
-			files[i], err = writeFile(b.data, name, f, b.rowsOf(rec, f, part, len(groups)), part.values, opts)
+			files[i], err = writePart(b.data, newName, f, b.rowsOf(rec, f, part, len(groups)), part.values, opts, target)
 			return err
 		})
 	}
@@ -67,11 +65,11 @@ func (b *batch) encode(ctx context.Context, f *fit) error {
 		b.removeFiles()
 		return err
 	}
-	b.adds, b.fit = files, f
+	b.adds, b.fit = slices.Concat(files...), f
 	return nil
 }
 
-// rowsOf is the part of the batch that goes into one file.
+// rowsOf is the part of the batch that goes into one partition.
 func (b *batch) rowsOf(rec arrow.RecordBatch, f *fit, g *group, groups int) arrow.RecordBatch {
 	if groups == 1 {
 		return rec
@@ -97,48 +95,6 @@ func (f *fit) sources(rec arrow.RecordBatch) (out []source) {
 		out = append(out, s)
 	}
 	return out
-}
-
-// writeFile writes one data file and describes it. It is complete and durable when it returns.
-func writeFile(fsys iceio.WriteFileIO, name string, f *fit, rec arrow.RecordBatch, partition map[int]any, opts parquetfile.Options) (icebergo.DataFile, error) {
-	leaves := parquetfile.Measure(rec)
-	size, err := writeParquet(fsys, name, rec, leaves, opts)
-	if err != nil {
-		return nil, fmt.Errorf("data file %s: %w", name, err)
-	}
-	b, err := icebergo.NewDataFileBuilder(f.spec, icebergo.EntryContentData, name, icebergo.ParquetFile, partition, nil, nil, rec.NumRows(), size)
-	if err != nil {
-		return nil, fmt.Errorf("data file %s: %w", name, err)
-	}
-	s := newFileStats(f.schema, leaves)
-	return b.ValueCounts(s.values).NullValueCounts(s.nulls).LowerBoundValues(s.lower).UpperBoundValues(s.upper).SplitOffsets([]int64{4}).Build(), nil
-}
-
-func writeParquet(fsys iceio.WriteFileIO, name string, rec arrow.RecordBatch, leaves []parquetfile.Leaf, opts parquetfile.Options) (size int64, err error) {
-	file, err := fsys.Create(name)
-	if err != nil {
-		return 0, err
-	}
-	count := &counter{w: file}
-	buf := bufio.NewWriterSize(count, writeBuffer)
-	if err = parquetfile.Write(buf, rec, leaves, opts); err == nil {
-		err = buf.Flush()
-	}
-	if e := file.Close(); err == nil {
-		err = e
-	}
-	return count.n, err
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }
 
 // parquetOptions are the sink's, or what the table's property asks for.

@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/murmur3"
 )
 
-// group is the rows of a batch that go into one file, since all transforms have the same results for them.
+// group is the rows of a batch that go into one partition, since all transforms have the same results for them.
 type group struct {
 	rows   []int32
 	values map[int]any // by the ids of partition fields; nil is a null

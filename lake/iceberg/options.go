@@ -63,7 +63,7 @@ func AvroSchema(schema string, references ...string) Option {
 // the table's progress and leave no row.
 func LandTombstones() Option { return func(o *options) { o.Tombstones = true } }
 
-// PartitionBy partitions the table, beside the columns whose lake tags say "partition". A batch is split into one file for each
+// PartitionBy partitions the table, beside the columns whose lake tags say "partition". A batch is split into a file or more for each
 // combination of the transforms' results, so they should be few. It counts when the table is made; later the table's own partition
 // spec does, which other engines may evolve.
 func PartitionBy(transforms ...Transform) Option {

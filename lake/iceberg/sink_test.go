@@ -3,6 +3,7 @@ package iceberg_test
 import (
 	"fmt"
 	"math/big"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -106,6 +107,39 @@ func TestPartitionsPruneForOthers(t *testing.T) {
 	}
 	if got := icebergreaders.Int(t, tbl.DuckDB(`select count(*) as n from t where event_date = '2026-01-01' and id <> 'id199'`)[0], "n"); got != 119 {
 		t.Errorf("DuckDB finds %d rows, want 119", got)
+	}
+}
+
+// TestLargeBatch splits a partition's rows into further files where one would pass the target size, each with bounds of its own.
+func TestLargeBatch(t *testing.T) {
+	p := newPlace(t)
+	s := iceberg.Table("db.t", p.catalog(), iceberg.Compression("uncompressed", 0), iceberg.PartitionBy(iceberg.Identity("p")),
+		iceberg.Properties(map[string]string{"write.target-file-size-bytes": "40000"}))
+	iceberg.RowGroups(s, 8<<10)
+	w := openSink[string, numbered](t, s)
+	small := numbered{P: 7, O: 5000, S: "of another partition"}
+	rows := []numbered{small}
+	for o := range int64(4000) {
+		rows = append(rows, numbered{1, o, fmt.Sprintf("row %08d", o)})
+	}
+	c := landRows(t, w, 0, rows...)
+	files := p.files(t, ".parquet")
+	if c.Files < 4 || c.Files != len(files) || c.Version != 1 {
+		t.Fatalf("%+v, and %d files", c, len(files))
+	}
+	for _, name := range files {
+		if info, err := os.Stat(name); err != nil || info.Size() > 80_000 {
+			t.Errorf("%s has %d bytes, %v", name, info.Size(), err)
+		}
+	}
+	tbl := icebergreaders.Open(t).Table(t, p.readers(), "db.t")
+	for filter, want := range map[string]int{"": 4001, "o >= 3990 and p = 1": 10, "S = 'row 00001234'": 1, "p = 7": 1} {
+		if got := len(tbl.Rows(filter)); got != want {
+			t.Errorf("PyIceberg finds %d rows where %q, want %d", got, filter, want)
+		}
+	}
+	if got := icebergreaders.Int(t, tbl.DuckDB("select count(*) as n from t where o between 10 and 3000")[0], "n"); got != 2991 {
+		t.Errorf("DuckDB finds %d rows", got)
 	}
 }
 
