@@ -52,7 +52,7 @@ func (c *comparison) store(old, new Store, renamed bool) {
 	backup := c.backup(&d, old, new, renamed)
 	say(&d, false, "in memory", old.InMemory, new.InMemory)
 	say(&d, false, "largest number of entries", old.MaxEntries, new.MaxEntries)
-	say(&d, false, "retention in ms", old.RetentionMs, new.RetentionMs)
+	retention := say(&d, false, "retention in ms", old.RetentionMs, new.RetentionMs)
 	history := say(&d, false, "history in ms", old.HistoryMs, new.HistoryMs)
 	say(&d, false, "grace in ms", old.GraceMs, new.GraceMs)
 	say(&d, false, "contents come from", list(old.Origins), list(new.Origins))
@@ -84,8 +84,12 @@ func (c *comparison) store(old, new Store, renamed bool) {
 		}
 	case len(d.texts) > 0:
 		change.Status = Changed
-		if history && new.Changelog != "" && !new.SourceTopic {
+		switch {
+		case new.Changelog == "" || new.SourceTopic:
+		case history:
 			change.Advice = "the engine doesn't alter the settings of topics that exist: alter min.compaction.lag.ms of " + new.Changelog + " to fit"
+		case retention:
+			change.Advice = "from now on the engine deletes from " + new.Changelog + " by the new retention; what has expired already stays away"
 		}
 	default:
 		change.Status = Kept

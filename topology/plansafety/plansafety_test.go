@@ -163,7 +163,17 @@ func TestCompare(t *testing.T) {
 			func(b *topology.Builder) {
 				orders(b).GroupByKey().Windowed(topology.Tumbling(time.Minute)).Count(topology.Store("n"), topology.Retention(48*time.Hour))
 			},
-			[]want{{store, "n", plansafety.Changed, false, "alter those of shop-n-changelog"}},
+			[]want{{store, "n", plansafety.Changed, false, "deletes from shop-n-changelog by the new retention"}},
+		},
+		{
+			"a longer history",
+			func(b *topology.Builder) {
+				b.Table("rates", serde.String, serde.String, topology.Store("n"), topology.Versioned(time.Hour))
+			},
+			func(b *topology.Builder) {
+				b.Table("rates", serde.String, serde.String, topology.Store("n"), topology.Versioned(2*time.Hour))
+			},
+			[]want{{store, "n", plansafety.Changed, false, "alter min.compaction.lag.ms of shop-n-changelog"}},
 		},
 		{
 			"no changelog",
