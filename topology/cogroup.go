@@ -88,12 +88,12 @@ func newCogroupInput[K, V, A any](g *grouped[K, V], add func(K, V, A) (A, error)
 }
 
 // Aggregate starts each key with what init gives, and adds the values of all inputs.
-func (c *Cogrouped[K, A]) Aggregate(init func() A, opts ...Option) *Table[K, A] {
+func (c *Cogrouped[K, A]) Aggregate[_ onUse](init func() A, opts ...Option) *Table[K, A] {
 	return c.TryAggregate(lift0(init), opts...)
 }
 
 // TryAggregate is Aggregate with a function that may fail.
-func (c *Cogrouped[K, A]) TryAggregate(init func() (A, error), opts ...Option) *Table[K, A] {
+func (c *Cogrouped[K, A]) TryAggregate[_ onUse](init func() (A, error), opts ...Option) *Table[K, A] {
 	b := c.c.b
 	s := newSettings(opts, aggregateOptions)
 	s.needFunction(init == nil)
@@ -189,7 +189,7 @@ type CogroupedWindows[K, A any] struct {
 }
 
 // Windowed aggregates each key's records by windows of time.
-func (c *Cogrouped[K, A]) Windowed(w Windows) *CogroupedWindows[K, A] {
+func (c *Cogrouped[K, A]) Windowed[_ onUse](w Windows) *CogroupedWindows[K, A] {
 	s := &settings{}
 	w.check(s)
 	c.c.b.report("Cogroup Windowed", s)
@@ -197,12 +197,12 @@ func (c *Cogrouped[K, A]) Windowed(w Windows) *CogroupedWindows[K, A] {
 }
 
 // Aggregate starts each key and window with what init gives, and adds the values of all inputs.
-func (c *CogroupedWindows[K, A]) Aggregate(init func() A, opts ...Option) *WindowedTable[K, A] {
+func (c *CogroupedWindows[K, A]) Aggregate[_ onUse](init func() A, opts ...Option) *WindowedTable[K, A] {
 	return c.TryAggregate(lift0(init), opts...)
 }
 
 // TryAggregate is Aggregate with a function that may fail.
-func (c *CogroupedWindows[K, A]) TryAggregate(init func() (A, error), opts ...Option) *WindowedTable[K, A] {
+func (c *CogroupedWindows[K, A]) TryAggregate[_ onUse](init func() (A, error), opts ...Option) *WindowedTable[K, A] {
 	w := c.windows
 	s := newSettings(opts, windowAggregates)
 	s.needFunction(init == nil)
@@ -223,7 +223,7 @@ type CogroupedSessions[K, A any] struct {
 }
 
 // Sessions aggregates each key's records by sessions of activity.
-func (c *Cogrouped[K, A]) Sessions(w SessionWindows) *CogroupedSessions[K, A] {
+func (c *Cogrouped[K, A]) Sessions[_ onUse](w SessionWindows) *CogroupedSessions[K, A] {
 	s := &settings{}
 	w.check(s)
 	c.c.b.report("Cogroup Sessions", s)
@@ -231,12 +231,12 @@ func (c *Cogrouped[K, A]) Sessions(w SessionWindows) *CogroupedSessions[K, A] {
 }
 
 // Aggregate starts each session with what init gives, and adds the values of all inputs; merge puts two sessions together.
-func (c *CogroupedSessions[K, A]) Aggregate(init func() A, merge func(key K, a, b A) A, opts ...Option) *WindowedTable[K, A] {
+func (c *CogroupedSessions[K, A]) Aggregate[_ onUse](init func() A, merge func(key K, a, b A) A, opts ...Option) *WindowedTable[K, A] {
 	return c.TryAggregate(lift0(init), lift3(merge), opts...)
 }
 
 // TryAggregate is Aggregate with functions that may fail.
-func (c *CogroupedSessions[K, A]) TryAggregate(init func() (A, error), merge func(key K, a, b A) (A, error), opts ...Option) *WindowedTable[K, A] {
+func (c *CogroupedSessions[K, A]) TryAggregate[_ onUse](init func() (A, error), merge func(key K, a, b A) (A, error), opts ...Option) *WindowedTable[K, A] {
 	s := newSettings(opts, windowAggregates)
 	s.needFunction(init == nil || merge == nil)
 	m := c.c.b.windowStore(s, cogroupPrefix, c.windows.windowing(false))

@@ -24,12 +24,12 @@ func RepartitionByID() Option { return Option{optByID, func(*settings) {}} }
 //
 // Ids are told apart within a partition: a producer that sends a record again sends the same key, so both are in one partition. See
 // RepartitionByID for other cases, DropOlder for records that come later than within, and Forever.
-func (s *Stream[K, V]) DedupBy(id func(V) string, within time.Duration, opts ...Option) *Stream[K, V] {
+func (s *Stream[K, V]) DedupBy[_ onUse](id func(V) string, within time.Duration, opts ...Option) *Stream[K, V] {
 	return s.TryDedupBy(ofValue[K](id), within, opts...)
 }
 
 // TryDedupBy is DedupBy with a function that sees the key and may fail.
-func (s *Stream[K, V]) TryDedupBy(id func(K, V) (string, error), within time.Duration, opts ...Option) *Stream[K, V] {
+func (s *Stream[K, V]) TryDedupBy[_ onUse](id func(K, V) (string, error), within time.Duration, opts ...Option) *Stream[K, V] {
 	return &Stream[K, V]{dedup(s.s, id, within, opts)}
 }
 

@@ -60,3 +60,8 @@ func liftEmit[K, V, E any](f func(K, V, E)) func(K, V, E) error {
 		return nil
 	}
 }
+
+// onUse is the type parameter of those methods of generic types that would have none. Callers never write it: having one type
+// only, it is inferred. The compiler makes code of every plain method for each pair of types that a topology has, and of whatever
+// these methods use in turn, called or not; of a method with a type parameter where it is called. docs/decisions/compile-time.md.
+type onUse = struct{}

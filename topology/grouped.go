@@ -23,7 +23,7 @@ type grouped[K, V any] struct {
 // GroupByKey groups records by the key that they have.
 //
 // The option Name names the repartition topic if the key was changed before.
-func (s *Stream[K, V]) GroupByKey(opts ...Option) *GroupedStream[K, V] {
+func (s *Stream[K, V]) GroupByKey[_ onUse](opts ...Option) *GroupedStream[K, V] {
 	return &GroupedStream[K, V]{groupByKey(s.s, opts)}
 }
 
@@ -51,7 +51,7 @@ func groupBy[K, V, K2 any](s *stream[K, V], f func(K, V) (K2, error), opts []Opt
 }
 
 // Count counts the records of each key. Records with a null key or value are left out and counted as dropped.
-func (g *GroupedStream[K, V]) Count(opts ...Option) *Table[K, int64] {
+func (g *GroupedStream[K, V]) Count[_ onUse](opts ...Option) *Table[K, int64] {
 	b := g.g.in.b
 	o := newSettings(opts, aggregateOptions)
 	if o.has(anyMaterialized) && !namesStore(o) {
@@ -61,12 +61,12 @@ func (g *GroupedStream[K, V]) Count(opts ...Option) *Table[K, int64] {
 }
 
 // Reduce combines the values of each key: f gets the result so far and the next value. The first value is the first result.
-func (g *GroupedStream[K, V]) Reduce(f func(sum, value V) V, opts ...Option) *Table[K, V] {
+func (g *GroupedStream[K, V]) Reduce[_ onUse](f func(sum, value V) V, opts ...Option) *Table[K, V] {
 	return g.TryReduce(lift2(f), opts...)
 }
 
 // TryReduce is Reduce with a function that may fail.
-func (g *GroupedStream[K, V]) TryReduce(f func(sum, value V) (V, error), opts ...Option) *Table[K, V] {
+func (g *GroupedStream[K, V]) TryReduce[_ onUse](f func(sum, value V) (V, error), opts ...Option) *Table[K, V] {
 	o := newSettings(opts, aggregateOptions)
 	o.needFunction(f == nil)
 	return &Table[K, V]{aggregateGrouped(g.g, processors.Reducing[K](f, nil), reducePrefix, g.g.value, o)}

@@ -47,18 +47,18 @@ func groupTable[K, V, K2, V2 any](t *table[K, V], f func(K, V) (K2, V2, error), 
 }
 
 // Count counts the rows of each group.
-func (g *GroupedTable[K, V]) Count(opts ...Option) *Table[K, int64] {
+func (g *GroupedTable[K, V]) Count[_ onUse](opts ...Option) *Table[K, int64] {
 	o := newSettings(opts, aggregateOptions)
 	return &Table[K, int64]{aggregateTable(g.g, processors.Counting[K, V](), tableAggregatePrefix, serde.Int64, o)}
 }
 
 // Reduce combines the values of each group: add puts a row in, sub takes one out again.
-func (g *GroupedTable[K, V]) Reduce(add, sub func(sum, value V) V, opts ...Option) *Table[K, V] {
+func (g *GroupedTable[K, V]) Reduce[_ onUse](add, sub func(sum, value V) V, opts ...Option) *Table[K, V] {
 	return g.TryReduce(lift2(add), lift2(sub), opts...)
 }
 
 // TryReduce is Reduce with functions that may fail.
-func (g *GroupedTable[K, V]) TryReduce(add, sub func(sum, value V) (V, error), opts ...Option) *Table[K, V] {
+func (g *GroupedTable[K, V]) TryReduce[_ onUse](add, sub func(sum, value V) (V, error), opts ...Option) *Table[K, V] {
 	o := newSettings(opts, aggregateOptions)
 	o.needFunction(add == nil || sub == nil)
 	return &Table[K, V]{aggregateTable(g.g, processors.Reducing[K](add, sub), "KTABLE-REDUCE-", g.g.value, o)}

@@ -14,7 +14,9 @@ import (
 // The name of the sink, given by the option Name, is part of the table's record of progress: a sink that gets another name reads its
 // input from the start again. Where nothing but lake sinks without state hangs on a source, rows carry the source's own offsets;
 // everywhere else the rows go through an internal topic, which is written in the same transaction as everything else.
-func (s *Stream[K, V]) ToLake(table sink.Sink, opts ...Option) { streamToLake(s.s, table, opts) }
+func (s *Stream[K, V]) ToLake[_ onUse](table sink.Sink, opts ...Option) {
+	streamToLake(s.s, table, opts)
+}
 
 func streamToLake[K, V any](s *stream[K, V], table sink.Sink, opts []Option) {
 	o := s.b.operator(opts, optName|serdeOptions, "LAKE-SINK-", false)

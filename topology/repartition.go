@@ -69,7 +69,7 @@ func unknownSerde[T any](what, option string) error {
 
 // Repartition sends the stream through a topic of its own, so that records of one key come together in a partition, or so that there
 // are more partitions (option Partitions).
-func (s *Stream[K, V]) Repartition(opts ...Option) *Stream[K, V] {
+func (s *Stream[K, V]) Repartition[_ onUse](opts ...Option) *Stream[K, V] {
 	return &Stream[K, V]{repartition(s.s, opts)}
 }
 
@@ -111,10 +111,10 @@ func repartitionForJoin[K, V any](s *stream[K, V], base string, named bool, key 
 }
 
 // To writes the stream to a topic, which has to exist, with each record's time and headers.
-func (s *Stream[K, V]) To(topic string, opts ...Option) { streamTo(s.s, topic, opts) }
+func (s *Stream[K, V]) To[_ onUse](topic string, opts ...Option) { streamTo(s.s, topic, opts) }
 
 // ToDynamic writes each record to the topic that f names; all of them have to exist.
-func (s *Stream[K, V]) ToDynamic(f func(K, V) string, opts ...Option) {
+func (s *Stream[K, V]) ToDynamic[_ onUse](f func(K, V) string, opts ...Option) {
 	if f == nil {
 		s.TryToDynamic(nil, opts...)
 		return
@@ -123,7 +123,7 @@ func (s *Stream[K, V]) ToDynamic(f func(K, V) string, opts ...Option) {
 }
 
 // TryToDynamic is ToDynamic with a function that may fail and that sees the whole record.
-func (s *Stream[K, V]) TryToDynamic(f func(*processors.Record[K, V]) (string, error), opts ...Option) {
+func (s *Stream[K, V]) TryToDynamic[_ onUse](f func(*processors.Record[K, V]) (string, error), opts ...Option) {
 	streamToDynamic(s.s, f, opts)
 }
 

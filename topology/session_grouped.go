@@ -14,7 +14,7 @@ type SessionGroups[K, V any] struct {
 }
 
 // Sessions groups each key's records by sessions of activity. The option EmitOnClose sends each session's result once, when it closes.
-func (g *GroupedStream[K, V]) Sessions(w SessionWindows, opts ...Option) *SessionGroups[K, V] {
+func (g *GroupedStream[K, V]) Sessions[_ onUse](w SessionWindows, opts ...Option) *SessionGroups[K, V] {
 	s := newSettings(opts, optEmitOnClose)
 	w.check(s)
 	g.g.in.b.report(g.g.in.node.Name+" Sessions", s)
@@ -22,7 +22,7 @@ func (g *GroupedStream[K, V]) Sessions(w SessionWindows, opts ...Option) *Sessio
 }
 
 // Count counts the records of each session.
-func (g *SessionGroups[K, V]) Count(opts ...Option) *WindowedTable[K, int64] {
+func (g *SessionGroups[K, V]) Count[_ onUse](opts ...Option) *WindowedTable[K, int64] {
 	s := newSettings(opts, windowAggregates)
 	if s.has(anyMaterialized) && !namesStore(s) {
 		g.g.in.b.graph.NewStoreName(aggregatePrefix) // Kafka Streams takes a number here, too
@@ -31,12 +31,12 @@ func (g *SessionGroups[K, V]) Count(opts ...Option) *WindowedTable[K, int64] {
 }
 
 // Reduce combines the values of each session.
-func (g *SessionGroups[K, V]) Reduce(f func(sum, value V) V, opts ...Option) *WindowedTable[K, V] {
+func (g *SessionGroups[K, V]) Reduce[_ onUse](f func(sum, value V) V, opts ...Option) *WindowedTable[K, V] {
 	return g.TryReduce(lift2(f), opts...)
 }
 
 // TryReduce is Reduce with a function that may fail.
-func (g *SessionGroups[K, V]) TryReduce(f func(sum, value V) (V, error), opts ...Option) *WindowedTable[K, V] {
+func (g *SessionGroups[K, V]) TryReduce[_ onUse](f func(sum, value V) (V, error), opts ...Option) *WindowedTable[K, V] {
 	s := newSettings(opts, windowAggregates)
 	s.needFunction(f == nil)
 	return &WindowedTable[K, V]{aggregateSessions(g, processors.Reducing[K](f, nil), reducePrefix, g.g.value, s)}

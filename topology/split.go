@@ -13,7 +13,7 @@ import (
 //	split := orders.Split()
 //	large := split.Branch(func(_ string, o Order) bool { return o.Amount > 1000 })
 //	rest := split.Default()
-func (s *Stream[K, V]) Split(opts ...Option) *Split[K, V] {
+func (s *Stream[K, V]) Split[_ onUse](opts ...Option) *Split[K, V] {
 	b := s.s.b
 	o := newSettings(opts, optName)
 	split := &Split[K, V]{stream: s.s, name: b.graph.NameOr(o.userName, "KSTREAM-BRANCH-")}
@@ -38,17 +38,19 @@ type Split[K, V any] struct {
 
 // Branch adds a branch for the records that no earlier branch has taken and for which take is true. The branch's node is named after
 // the split's, followed by the option Name, or by the branch's number from 1 on.
-func (s *Split[K, V]) Branch(take func(K, V) bool, opts ...Option) *Stream[K, V] {
+func (s *Split[K, V]) Branch[_ onUse](take func(K, V) bool, opts ...Option) *Stream[K, V] {
 	return s.TryBranch(lift2(take), opts...)
 }
 
 // TryBranch is Branch with a function that may fail.
-func (s *Split[K, V]) TryBranch(take func(K, V) (bool, error), opts ...Option) *Stream[K, V] {
+func (s *Split[K, V]) TryBranch[_ onUse](take func(K, V) (bool, error), opts ...Option) *Stream[K, V] {
 	return s.branch(len(s.routes)+1, take, take == nil, opts)
 }
 
 // Default adds the branch for all records that no other branch has taken. It ends the split.
-func (s *Split[K, V]) Default(opts ...Option) *Stream[K, V] { return s.branch(0, nil, false, opts) }
+func (s *Split[K, V]) Default[_ onUse](opts ...Option) *Stream[K, V] {
+	return s.branch(0, nil, false, opts)
+}
 
 func (s *Split[K, V]) branch(number int, take func(K, V) (bool, error), missing bool, opts []Option) *Stream[K, V] {
 	o := newSettings(opts, optName)

@@ -8,22 +8,22 @@ package topology
 type Stream[K, V any] struct{ s *stream[K, V] }
 
 // Filter keeps the records for which keep is true.
-func (s *Stream[K, V]) Filter(keep func(K, V) bool, opts ...Option) *Stream[K, V] {
+func (s *Stream[K, V]) Filter[_ onUse](keep func(K, V) bool, opts ...Option) *Stream[K, V] {
 	return s.TryFilter(lift2(keep), opts...)
 }
 
 // TryFilter is Filter with a function that may fail.
-func (s *Stream[K, V]) TryFilter(keep func(K, V) (bool, error), opts ...Option) *Stream[K, V] {
+func (s *Stream[K, V]) TryFilter[_ onUse](keep func(K, V) (bool, error), opts ...Option) *Stream[K, V] {
 	return &Stream[K, V]{filterStream(s.s, keep, false, opts)}
 }
 
 // FilterNot keeps the records for which drop is false.
-func (s *Stream[K, V]) FilterNot(drop func(K, V) bool, opts ...Option) *Stream[K, V] {
+func (s *Stream[K, V]) FilterNot[_ onUse](drop func(K, V) bool, opts ...Option) *Stream[K, V] {
 	return s.TryFilterNot(lift2(drop), opts...)
 }
 
 // TryFilterNot is FilterNot with a function that may fail.
-func (s *Stream[K, V]) TryFilterNot(drop func(K, V) (bool, error), opts ...Option) *Stream[K, V] {
+func (s *Stream[K, V]) TryFilterNot[_ onUse](drop func(K, V) (bool, error), opts ...Option) *Stream[K, V] {
 	return &Stream[K, V]{filterStream(s.s, drop, true, opts)}
 }
 
@@ -95,25 +95,27 @@ func (s *Stream[K, V]) TrySelectKey[K2 any](f func(K, V) (K2, error), opts ...Op
 }
 
 // Peek calls f for each record that passes. It may be called again for a record that is processed again after a failure.
-func (s *Stream[K, V]) Peek(f func(K, V), opts ...Option) *Stream[K, V] {
+func (s *Stream[K, V]) Peek[_ onUse](f func(K, V), opts ...Option) *Stream[K, V] {
 	return s.TryPeek(liftAction(f), opts...)
 }
 
 // TryPeek is Peek with a function that may fail.
-func (s *Stream[K, V]) TryPeek(f func(K, V) error, opts ...Option) *Stream[K, V] {
+func (s *Stream[K, V]) TryPeek[_ onUse](f func(K, V) error, opts ...Option) *Stream[K, V] {
 	return &Stream[K, V]{peekStream(s.s, f, opts)}
 }
 
 // ForEach calls f for each record, and ends the stream. It may be called again for a record that is processed again after a failure.
-func (s *Stream[K, V]) ForEach(f func(K, V), opts ...Option) { s.TryForEach(liftAction(f), opts...) }
+func (s *Stream[K, V]) ForEach[_ onUse](f func(K, V), opts ...Option) {
+	s.TryForEach(liftAction(f), opts...)
+}
 
 // TryForEach is ForEach with a function that may fail.
-func (s *Stream[K, V]) TryForEach(f func(K, V) error, opts ...Option) {
+func (s *Stream[K, V]) TryForEach[_ onUse](f func(K, V) error, opts ...Option) {
 	forEachInStream(s.s, f, opts)
 }
 
 // Merge lets the records of both streams pass, in no order between the two.
-func (s *Stream[K, V]) Merge(other *Stream[K, V], opts ...Option) *Stream[K, V] {
+func (s *Stream[K, V]) Merge[_ onUse](other *Stream[K, V], opts ...Option) *Stream[K, V] {
 	if other == nil {
 		return &Stream[K, V]{mergeStreams(s.s, nil, opts)}
 	}

@@ -24,25 +24,27 @@ func storeName[K, V any](t *table[K, V]) string {
 
 // ToTable reads the stream as a table: each record is the new row of its key, a null value deletes it. If the key was changed before,
 // records go through a repartition topic.
-func (s *Stream[K, V]) ToTable(opts ...Option) *Table[K, V] { return &Table[K, V]{toTable(s.s, opts)} }
+func (s *Stream[K, V]) ToTable[_ onUse](opts ...Option) *Table[K, V] {
+	return &Table[K, V]{toTable(s.s, opts)}
+}
 
 // Filter keeps the rows for which keep is true.
-func (t *Table[K, V]) Filter(keep func(K, V) bool, opts ...Option) *Table[K, V] {
+func (t *Table[K, V]) Filter[_ onUse](keep func(K, V) bool, opts ...Option) *Table[K, V] {
 	return t.TryFilter(lift2(keep), opts...)
 }
 
 // TryFilter is Filter with a function that may fail.
-func (t *Table[K, V]) TryFilter(keep func(K, V) (bool, error), opts ...Option) *Table[K, V] {
+func (t *Table[K, V]) TryFilter[_ onUse](keep func(K, V) (bool, error), opts ...Option) *Table[K, V] {
 	return &Table[K, V]{filterTable(t.t, keep, false, opts)}
 }
 
 // FilterNot keeps the rows for which drop is false.
-func (t *Table[K, V]) FilterNot(drop func(K, V) bool, opts ...Option) *Table[K, V] {
+func (t *Table[K, V]) FilterNot[_ onUse](drop func(K, V) bool, opts ...Option) *Table[K, V] {
 	return t.TryFilterNot(lift2(drop), opts...)
 }
 
 // TryFilterNot is FilterNot with a function that may fail.
-func (t *Table[K, V]) TryFilterNot(drop func(K, V) (bool, error), opts ...Option) *Table[K, V] {
+func (t *Table[K, V]) TryFilterNot[_ onUse](drop func(K, V) (bool, error), opts ...Option) *Table[K, V] {
 	return &Table[K, V]{filterTable(t.t, drop, true, opts)}
 }
 
@@ -69,12 +71,12 @@ func (t *Table[K, V]) TransformValues[V2 any](newTransformer func() processors.V
 
 // ToStream is the stream of the table's changes. A delete is a record with a null value: functions of values don't see it if V can't
 // hold a null, sinks write it, and a function that makes a new key fails on it. See Changes for a stream whose values can hold it.
-func (t *Table[K, V]) ToStream(opts ...Option) *Stream[K, V] {
+func (t *Table[K, V]) ToStream[_ onUse](opts ...Option) *Stream[K, V] {
 	return &Stream[K, V]{streamOf(t.t, opts)}
 }
 
 // Suppress holds changes back; see UntilTimeLimit and UntilWindowCloses.
-func (t *Table[K, V]) Suppress(how Suppression, opts ...Option) *Table[K, V] {
+func (t *Table[K, V]) Suppress[_ onUse](how Suppression, opts ...Option) *Table[K, V] {
 	return &Table[K, V]{suppress(t.t, how, opts)}
 }
 

@@ -20,22 +20,22 @@ func FlattenTable[K, V any](t *WindowedTable[K, V]) *Table[Window[K], V] {
 func (t *WindowedTable[K, V]) StoreName() string { return storeName(t.t) }
 
 // Filter keeps the results for which keep is true.
-func (t *WindowedTable[K, V]) Filter(keep func(Window[K], V) bool, opts ...Option) *WindowedTable[K, V] {
+func (t *WindowedTable[K, V]) Filter[_ onUse](keep func(Window[K], V) bool, opts ...Option) *WindowedTable[K, V] {
 	return t.TryFilter(lift2(keep), opts...)
 }
 
 // TryFilter is Filter with a function that may fail.
-func (t *WindowedTable[K, V]) TryFilter(keep func(Window[K], V) (bool, error), opts ...Option) *WindowedTable[K, V] {
+func (t *WindowedTable[K, V]) TryFilter[_ onUse](keep func(Window[K], V) (bool, error), opts ...Option) *WindowedTable[K, V] {
 	return &WindowedTable[K, V]{filterTable(t.t, keep, false, opts)}
 }
 
 // FilterNot keeps the results for which drop is false.
-func (t *WindowedTable[K, V]) FilterNot(drop func(Window[K], V) bool, opts ...Option) *WindowedTable[K, V] {
+func (t *WindowedTable[K, V]) FilterNot[_ onUse](drop func(Window[K], V) bool, opts ...Option) *WindowedTable[K, V] {
 	return t.TryFilterNot(lift2(drop), opts...)
 }
 
 // TryFilterNot is FilterNot with a function that may fail.
-func (t *WindowedTable[K, V]) TryFilterNot(drop func(Window[K], V) (bool, error), opts ...Option) *WindowedTable[K, V] {
+func (t *WindowedTable[K, V]) TryFilterNot[_ onUse](drop func(Window[K], V) (bool, error), opts ...Option) *WindowedTable[K, V] {
 	return &WindowedTable[K, V]{filterTable(t.t, drop, true, opts)}
 }
 
@@ -56,12 +56,12 @@ func (t *WindowedTable[K, V]) TryMapValues[V2 any](f func(Window[K], V) (V2, err
 
 // EmitFinal sends each window's result once, when the window and its grace are over: Suppress with UntilWindowCloses. Unlike
 // EmitOnClose it keeps what it holds back in a buffer of its own.
-func (t *WindowedTable[K, V]) EmitFinal(opts ...Option) *WindowedTable[K, V] {
+func (t *WindowedTable[K, V]) EmitFinal[_ onUse](opts ...Option) *WindowedTable[K, V] {
 	return t.Suppress(UntilWindowCloses(), opts...)
 }
 
 // Suppress holds results back; see UntilWindowCloses and UntilTimeLimit.
-func (t *WindowedTable[K, V]) Suppress(how Suppression, opts ...Option) *WindowedTable[K, V] {
+func (t *WindowedTable[K, V]) Suppress[_ onUse](how Suppression, opts ...Option) *WindowedTable[K, V] {
 	return &WindowedTable[K, V]{suppress(t.t, how, opts)}
 }
 
@@ -76,7 +76,7 @@ func (t *WindowedTable[K, V]) TryGroupBy[K2, V2 any](f func(Window[K], V) (K2, V
 }
 
 // ToStream is the stream of the table's changes.
-func (t *WindowedTable[K, V]) ToStream(opts ...Option) *WindowedStream[K, V] {
+func (t *WindowedTable[K, V]) ToStream[_ onUse](opts ...Option) *WindowedStream[K, V] {
 	return &WindowedStream[K, V]{streamOf(t.t, opts)}
 }
 
@@ -90,22 +90,22 @@ func Flatten[K, V any](s *WindowedStream[K, V]) *Stream[Window[K], V] {
 }
 
 // Filter keeps the records for which keep is true.
-func (s *WindowedStream[K, V]) Filter(keep func(Window[K], V) bool, opts ...Option) *WindowedStream[K, V] {
+func (s *WindowedStream[K, V]) Filter[_ onUse](keep func(Window[K], V) bool, opts ...Option) *WindowedStream[K, V] {
 	return s.TryFilter(lift2(keep), opts...)
 }
 
 // TryFilter is Filter with a function that may fail.
-func (s *WindowedStream[K, V]) TryFilter(keep func(Window[K], V) (bool, error), opts ...Option) *WindowedStream[K, V] {
+func (s *WindowedStream[K, V]) TryFilter[_ onUse](keep func(Window[K], V) (bool, error), opts ...Option) *WindowedStream[K, V] {
 	return &WindowedStream[K, V]{filterStream(s.s, keep, false, opts)}
 }
 
 // FilterNot keeps the records for which drop is false.
-func (s *WindowedStream[K, V]) FilterNot(drop func(Window[K], V) bool, opts ...Option) *WindowedStream[K, V] {
+func (s *WindowedStream[K, V]) FilterNot[_ onUse](drop func(Window[K], V) bool, opts ...Option) *WindowedStream[K, V] {
 	return s.TryFilterNot(lift2(drop), opts...)
 }
 
 // TryFilterNot is FilterNot with a function that may fail.
-func (s *WindowedStream[K, V]) TryFilterNot(drop func(Window[K], V) (bool, error), opts ...Option) *WindowedStream[K, V] {
+func (s *WindowedStream[K, V]) TryFilterNot[_ onUse](drop func(Window[K], V) (bool, error), opts ...Option) *WindowedStream[K, V] {
 	return &WindowedStream[K, V]{filterStream(s.s, drop, true, opts)}
 }
 
@@ -175,27 +175,27 @@ func (s *WindowedStream[K, V]) TryGroupBy[K2 any](f func(Window[K], V) (K2, erro
 }
 
 // Peek calls f for each record that passes.
-func (s *WindowedStream[K, V]) Peek(f func(Window[K], V), opts ...Option) *WindowedStream[K, V] {
+func (s *WindowedStream[K, V]) Peek[_ onUse](f func(Window[K], V), opts ...Option) *WindowedStream[K, V] {
 	return s.TryPeek(liftAction(f), opts...)
 }
 
 // TryPeek is Peek with a function that may fail.
-func (s *WindowedStream[K, V]) TryPeek(f func(Window[K], V) error, opts ...Option) *WindowedStream[K, V] {
+func (s *WindowedStream[K, V]) TryPeek[_ onUse](f func(Window[K], V) error, opts ...Option) *WindowedStream[K, V] {
 	return &WindowedStream[K, V]{peekStream(s.s, f, opts)}
 }
 
 // ForEach calls f for each record, and ends the stream.
-func (s *WindowedStream[K, V]) ForEach(f func(Window[K], V), opts ...Option) {
+func (s *WindowedStream[K, V]) ForEach[_ onUse](f func(Window[K], V), opts ...Option) {
 	s.TryForEach(liftAction(f), opts...)
 }
 
 // TryForEach is ForEach with a function that may fail.
-func (s *WindowedStream[K, V]) TryForEach(f func(Window[K], V) error, opts ...Option) {
+func (s *WindowedStream[K, V]) TryForEach[_ onUse](f func(Window[K], V) error, opts ...Option) {
 	forEachInStream(s.s, f, opts)
 }
 
 // Merge is the records of both streams.
-func (s *WindowedStream[K, V]) Merge(other *WindowedStream[K, V], opts ...Option) *WindowedStream[K, V] {
+func (s *WindowedStream[K, V]) Merge[_ onUse](other *WindowedStream[K, V], opts ...Option) *WindowedStream[K, V] {
 	if other == nil {
 		return &WindowedStream[K, V]{mergeStreams(s.s, nil, opts)}
 	}
@@ -208,9 +208,9 @@ func (s *WindowedStream[K, V]) Process[K2, V2 any](newProcessor func() processor
 }
 
 // To writes the stream to a topic. Keys are written as Kafka Streams writes them, and all windows of a key go to one partition.
-func (s *WindowedStream[K, V]) To(topic string, opts ...Option) { streamTo(s.s, topic, opts) }
+func (s *WindowedStream[K, V]) To[_ onUse](topic string, opts ...Option) { streamTo(s.s, topic, opts) }
 
 // ToLake lands the stream in a table, each record as a row.
-func (s *WindowedStream[K, V]) ToLake(table sink.Sink, opts ...Option) {
+func (s *WindowedStream[K, V]) ToLake[_ onUse](table sink.Sink, opts ...Option) {
 	streamToLake(s.s, table, opts)
 }

@@ -17,7 +17,7 @@ type WindowedGroups[K, V any] struct {
 // Windowed groups each key's records by windows of time. The option EmitOnClose sends each window's result once, when it closes.
 //
 // A record with a null key, and one that comes after its window has closed, is left out and counted as dropped.
-func (g *GroupedStream[K, V]) Windowed(w Windows, opts ...Option) *WindowedGroups[K, V] {
+func (g *GroupedStream[K, V]) Windowed[_ onUse](w Windows, opts ...Option) *WindowedGroups[K, V] {
 	s := newSettings(opts, optEmitOnClose)
 	w.check(s)
 	b := g.g.in.b
@@ -26,7 +26,7 @@ func (g *GroupedStream[K, V]) Windowed(w Windows, opts ...Option) *WindowedGroup
 }
 
 // Count counts the records of each key and window.
-func (g *WindowedGroups[K, V]) Count(opts ...Option) *WindowedTable[K, int64] {
+func (g *WindowedGroups[K, V]) Count[_ onUse](opts ...Option) *WindowedTable[K, int64] {
 	s := newSettings(opts, windowAggregates)
 	if s.has(anyMaterialized) && !namesStore(s) && g.windows.kind != sliding {
 		g.g.in.b.graph.NewStoreName(aggregatePrefix) // Kafka Streams takes a number here, too
@@ -35,12 +35,12 @@ func (g *WindowedGroups[K, V]) Count(opts ...Option) *WindowedTable[K, int64] {
 }
 
 // Reduce combines the values of each key and window.
-func (g *WindowedGroups[K, V]) Reduce(f func(sum, value V) V, opts ...Option) *WindowedTable[K, V] {
+func (g *WindowedGroups[K, V]) Reduce[_ onUse](f func(sum, value V) V, opts ...Option) *WindowedTable[K, V] {
 	return g.TryReduce(lift2(f), opts...)
 }
 
 // TryReduce is Reduce with a function that may fail.
-func (g *WindowedGroups[K, V]) TryReduce(f func(sum, value V) (V, error), opts ...Option) *WindowedTable[K, V] {
+func (g *WindowedGroups[K, V]) TryReduce[_ onUse](f func(sum, value V) (V, error), opts ...Option) *WindowedTable[K, V] {
 	s := newSettings(opts, windowAggregates)
 	s.needFunction(f == nil)
 	return &WindowedTable[K, V]{aggregateWindows(g.g, g.windows, g.onClose, processors.Reducing[K](f, nil), reducePrefix, g.g.value, s)}
