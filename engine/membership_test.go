@@ -1,9 +1,18 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine/internal/assign"
+	"github.com/tributary-io/tributary/engine/internal/fetch"
+	"github.com/tributary-io/tributary/engine/internal/group"
+	"github.com/tributary-io/tributary/engine/internal/offsets"
+	"github.com/tributary-io/tributary/engine/internal/txn"
 	"github.com/tributary-io/tributary/internal/task"
 )
 
@@ -30,5 +39,49 @@ func TestTasksTakenAwayUnopenedAreForgotten(t *testing.T) {
 	}
 	if m.forget(runners) {
 		t.Error("something was forgotten twice")
+	}
+}
+
+// seat is a membership that lasts, without brokers.
+type seat struct{ group.Membership }
+
+func (seat) Member() (offsets.Member, bool) { return offsets.Member{Generation: 1}, true }
+func (seat) Rejoin()                        {}
+
+// An instance that is thrown out while it gives tasks up opens nothing of that assignment: its other tasks may run elsewhere by then.
+func TestNothingIsOpenedOfAnAssignmentThatWasLost(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		e, spec := withoutBrokers(t)
+		var cancel context.CancelFunc
+		e.life, cancel = context.WithCancel(t.Context())
+		client, err := kgo.NewClient(e.clientOptions("test")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.inputs, err = fetch.NewInputs(fetch.InputsConfig{Client: e.clientOptions("test"), MaxBytes: 1 << 20, MaxPartitionBytes: 1 << 20, MaxWait: time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		e.control, e.producer = client, txn.New(txn.Config{Client: e.clientOptions("test"), Logger: e.log})
+		e.members, e.membership = newMembers(e, ""), seat{}
+		mine, next := task.ID{Subtopology: spec.id.Subtopology}, task.ID{Subtopology: spec.id.Subtopology, Partition: 1}
+		e.known.Store(&catalog{tasks: map[task.ID]*taskSpec{mine: {id: mine, subs: spec.subs}, next: {id: next, subs: spec.subs}}})
+		e.runners[mine] = e.newRunner(e.catalog().tasks[mine], 0)
+		e.runners[mine].opening = true
+		e.cfg.stepped = func(s step) {
+			if s == stepClosed && lost {
+				e.members.Lost(errors.New("the session ended"))
+			}
+		}
+		e.members.take(assign.Placement{Active: []assign.TaskID{assignID(next)}})
+		if err := e.rebalance(); err != nil {
+			t.Error(err)
+		}
+		if e.runners[mine] != nil || (e.runners[next] != nil) == lost {
+			t.Errorf("thrown out: %v; afterwards it has %v", lost, e.runners)
+		}
+		cancel()
+		e.openers.Wait()
+		e.inputs.Close()
+		client.Close()
 	}
 }
