@@ -142,6 +142,7 @@ func (e *Engine) fetchFailed(r *runner, b *fetch.Batch) {
 	}
 	var lost *fetch.OutOfRangeError
 	if errors.As(b.Err, &lost) || isOutOfRange(b.Err) {
+		e.inputs.Pause(b.Partition) // brokers would say it again at once, and as fast as they can, until the conductor comes to it
 		e.tell(outside{r, b.Err})
 		return
 	}
