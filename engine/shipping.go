@@ -332,6 +332,7 @@ func (e *Engine) replaceState(ctx context.Context, r *runner, dir string) error 
 	if err := os.RemoveAll(place); err != nil {
 		return err
 	}
+	e.step(stepAdopting)
 	if err := os.Rename(dir, place); err != nil {
 		return err
 	}

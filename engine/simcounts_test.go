@@ -17,19 +17,19 @@ import (
 type simCounts struct {
 	mu    sync.Mutex
 	other map[string]int
-	steps map[step]int // times that a process died there
+	steps map[step]*[simBlows]int // times that a process was struck there
 	fates map[kmsg.Key]*[simFates]int
 	said  map[string]int // the engine's warnings
 }
 
 // simFates are the columns of a request's row: simnet's fates, and being held up.
 const (
-	simHeld  = int(simnet.KillAfter) + 1
+	simHeld  = int(simnet.Late) + 1
 	simFates = simHeld + 1
 )
 
 func newSimCounts() *simCounts {
-	return &simCounts{other: map[string]int{}, steps: map[step]int{}, fates: map[kmsg.Key]*[simFates]int{}, said: map[string]int{}}
+	return &simCounts{other: map[string]int{}, steps: map[step]*[simBlows]int{}, fates: map[kmsg.Key]*[simFates]int{}, said: map[string]int{}}
 }
 
 func (c *simCounts) add(what string) {
@@ -38,10 +38,13 @@ func (c *simCounts) add(what string) {
 	c.other[what]++
 }
 
-func (c *simCounts) diedAt(s step) {
+func (c *simCounts) struck(s step, b blow) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.steps[s]++
+	if c.steps[s] == nil {
+		c.steps[s] = new([simBlows]int)
+	}
+	c.steps[s][b]++
 }
 
 func (c *simCounts) fate(key kmsg.Key, fate int) {
@@ -53,9 +56,12 @@ func (c *simCounts) fate(key kmsg.Key, fate int) {
 	c.fates[key][fate]++
 }
 
+// simNews is how messages begin that are no warnings, and counted all the same.
+var simNews = []string{"a commit failed", "a standby takes over", "checkpoint kept", "checkpoint taken over"}
+
 // hear counts a message of the engine's log, with the outcome that it names.
 func (c *simCounts) hear(r slog.Record) {
-	if r.Level < slog.LevelWarn && !strings.HasPrefix(r.Message, "a commit failed") && !strings.HasPrefix(r.Message, "a standby takes over") {
+	if r.Level < slog.LevelWarn && !slices.ContainsFunc(simNews, func(begins string) bool { return strings.HasPrefix(r.Message, begins) }) {
 		return
 	}
 	what := r.Message
@@ -76,19 +82,23 @@ func (c *simCounts) String() string {
 	defer c.mu.Unlock()
 	var b strings.Builder
 	total := 0
-	b.WriteString("steps at which a process died\n")
-	for _, s := range simStepsToDieAt {
-		fmt.Fprintf(&b, "%9d %s\n", c.steps[s], s)
-		total += c.steps[s]
+	b.WriteString("steps: the process died, its producer fenced, thrown out of the group, stalled\n")
+	for _, s := range simStepsToStrikeAt {
+		row := c.steps[s]
+		if row == nil {
+			row = new([simBlows]int)
+		}
+		fmt.Fprintf(&b, "%9d %9d %9d %9d %s\n", row[dies], row[fenced], row[thrown], row[stalls], s)
+		total += row[dies] + row[fenced] + row[thrown] + row[stalls]
 	}
-	b.WriteString("requests: lost, answer lost, killed before, killed after, held up\n")
+	b.WriteString("requests: lost, answer lost, killed before, killed after, late, held up\n")
 	for _, key := range simKeys {
 		row := c.fates[key]
 		if row == nil {
 			row = new([simFates]int)
 		}
-		fmt.Fprintf(&b, "%9d %9d %9d %9d %9d %s\n", row[simnet.LoseRequest], row[simnet.LoseAnswer], row[simnet.Kill], row[simnet.KillAfter], row[simHeld], key.Name())
-		total += row[simnet.LoseRequest] + row[simnet.LoseAnswer] + row[simnet.Kill] + row[simnet.KillAfter]
+		fmt.Fprintf(&b, "%9d %9d %9d %9d %9d %9d %s\n", row[simnet.LoseRequest], row[simnet.LoseAnswer], row[simnet.Kill], row[simnet.KillAfter], row[simnet.Late], row[simHeld], key.Name())
+		total += row[simnet.LoseRequest] + row[simnet.LoseAnswer] + row[simnet.Kill] + row[simnet.KillAfter] + row[simnet.Late]
 	}
 	for _, part := range []struct {
 		title string

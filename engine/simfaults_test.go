@@ -3,68 +3,53 @@ package engine
 import (
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
-
 	"github.com/tributary-io/tributary/engine/internal/simnet"
 )
 
-// simKeys are the requests that a seed makes go wrong: all that the commit cycle, membership and restore are made of.
-var simKeys = []kmsg.Key{
-	kmsg.Produce, kmsg.Fetch, kmsg.ListOffsets, kmsg.Metadata, kmsg.OffsetCommit, kmsg.OffsetFetch, kmsg.FindCoordinator,
-	kmsg.JoinGroup, kmsg.SyncGroup, kmsg.Heartbeat, kmsg.LeaveGroup, kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn,
-	kmsg.EndTxn, kmsg.TxnOffsetCommit, kmsg.StreamsGroupHeartbeat, kmsg.DeleteRecords,
-}
-
-// simCommitKeys are those of the commit itself, chosen more often.
-var simCommitKeys = []kmsg.Key{kmsg.Produce, kmsg.TxnOffsetCommit, kmsg.EndTxn, kmsg.InitProducerID}
-
-var simStepsToDieAt = []step{
-	stepSealing, stepSealed, stepCommitted, stepApplying, stepApplied, stepProducerReset, stepClosed, stepOpened, stepPromoted, stepLanding, stepLanded,
-}
-
-var fateNames = map[simnet.Fate]string{
-	simnet.LoseRequest: "request lost", simnet.LoseAnswer: "answer lost", simnet.Kill: "killed before", simnet.KillAfter: "killed after",
-}
+// simProcesses is how many processes live at a time, at most.
+const simProcesses = 3
 
 // happen is the next thing that the seed has in store.
 func (w *simWorld) happen() {
 	w.produce(5 + w.rng.IntN(30))
-	living := w.living()
 	var p *process
-	if len(living) > 0 {
+	if living := w.living(); len(living) > 0 {
 		p = living[w.rng.IntN(len(living))]
 	}
-	switch n := w.rng.IntN(13); {
+	switch n := w.rng.IntN(16); {
 	case p == nil || n == 0:
 		w.again()
-	case n <= 3:
+	case n <= 4:
 		w.spoilRequest(p)
-	case n <= 6:
-		w.dieAtAStep(p)
-	case n == 7:
+	case n <= 9:
+		w.strikeAtAStep(p)
+	case n == 10:
 		w.say("%s.%d is killed", p.name, p.life)
 		w.counts.add("killed in between")
 		w.bury(p)
-	case n == 8:
+	case n == 11:
 		w.pause(p)
-	case n == 9:
+	case n == 12:
 		w.counts.add("stopped in order")
 		w.stop(p)
-	case n == 10:
+	case n == 13:
 		w.spoilTable()
-	case n == 11 && w.vault != nil:
+	case n == 14 && w.vault != nil:
 		w.vault.fail(1 + w.rng.IntN(5))
+	case n == 14:
+		w.fence(p)
 	default:
 		w.spoilMembership(p)
 	}
 	if w.rng.IntN(3) > 0 {
-		w.again()
+		if p := w.again(); p != nil && w.rng.IntN(2) == 0 {
+			w.spoilStart(p)
+		}
 	}
 }
 
-// again starts a process: one that takes a dead one's place, or another one.
-func (w *simWorld) again() {
+// again starts a process: one that takes a dead one's place, or another one; nil if there are enough.
+func (w *simWorld) again() *process {
 	last := map[string]*process{}
 	for _, p := range w.processes {
 		last[p.name] = p
@@ -72,52 +57,27 @@ func (w *simWorld) again() {
 	for _, p := range w.processes {
 		if p.isBuried() && last[p.name] == p && w.rng.IntN(2) == 0 {
 			w.counts.add("restarts")
-			w.revive(p)
-			return
+			return w.revive(p)
 		}
 	}
-	if len(w.living()) < 3 {
-		w.startProcess()
+	if len(w.living()) < simProcesses {
+		return w.startProcess()
 	}
+	return nil
 }
 
-// spoilRequest makes one of the process's next requests of a kind go wrong.
-func (w *simWorld) spoilRequest(p *process) {
-	keys := simKeys
-	if w.rng.IntN(2) == 0 {
-		keys = simCommitKeys
+// spoilStart has something go wrong with a process that is just starting.
+func (w *simWorld) spoilStart(p *process) {
+	if w.rng.IntN(3) == 0 {
+		steps := []step{stepOpened, stepPromoted}
+		if w.vault != nil {
+			steps = append(steps, stepAdopting)
+		}
+		w.strike(p, steps[w.rng.IntN(len(steps))])
+		return
 	}
-	key, in := keys[w.rng.IntN(len(keys))], 1+w.rng.IntN(3)
-	fate := []simnet.Fate{simnet.LoseRequest, simnet.LoseAnswer, simnet.Kill, simnet.KillAfter}[w.rng.IntN(4)]
-	hold := time.Duration(0)
-	if w.rng.IntN(4) == 0 {
-		hold = time.Duration(w.rng.IntN(8000)) * time.Millisecond
-	}
-	w.say("%s.%d: %s at its %d. %s, held up %v", p.name, p.life, fateNames[fate], in, key.Name(), hold)
-	p.setPolicy(func(k int16) simnet.Fate {
-		if k != int16(key) {
-			return simnet.Deliver
-		}
-		if in--; in != 0 {
-			return simnet.Deliver
-		}
-		if hold > 0 {
-			w.counts.fate(key, simHeld)
-			w.sleep(hold)
-		}
-		w.counts.fate(key, int(fate))
-		if fate == simnet.Kill || fate == simnet.KillAfter {
-			w.died <- p
-		}
-		return fate
-	})
-}
-
-// dieAtAStep has the process die at a step of its work.
-func (w *simWorld) dieAtAStep(p *process) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.dieAt, p.dieIn = simStepsToDieAt[w.rng.IntN(len(simStepsToDieAt))], 1+w.rng.IntN(2)
+	keys := w.startKeys()
+	w.spoil(p, keys[w.rng.IntN(len(keys))])
 }
 
 // pause stops a process as SIGSTOP does, as far as others see it: nothing that it sends arrives for a while.
@@ -148,20 +108,12 @@ func (w *simWorld) spoilTable() {
 
 // spoilMembership throws a member out, or loses the coordinator's answers.
 func (w *simWorld) spoilMembership(p *process) {
-	if w.coordinator == nil {
-		w.spoilRequest(p)
+	if w.coordinator == nil || w.rng.IntN(2) == 0 {
+		w.throwOut(p)
 		return
 	}
-	if w.rng.IntN(2) == 0 {
-		w.counts.add("answers to heartbeats lost")
-		w.coordinator.LoseReplies(1 + w.rng.IntN(3))
-		return
-	}
-	if id := p.engine.identity; id != nil {
-		w.counts.add("members thrown out")
-		w.say("%s.%d is thrown out of the group", p.name, p.life)
-		w.coordinator.Fence(id.UUID().String(), []error{kerr.UnknownMemberID, kerr.FencedMemberEpoch}[w.rng.IntN(2)])
-	}
+	w.counts.add("answers to heartbeats lost")
+	w.coordinator.LoseReplies(1 + w.rng.IntN(3))
 }
 
 // heal ends all faults, and starts who is needed.
@@ -171,7 +123,7 @@ func (w *simWorld) heal() {
 	for _, p := range w.living() {
 		p.setPolicy(nil)
 		p.mu.Lock()
-		p.dieAt = ""
+		p.strikeAt = ""
 		p.mu.Unlock()
 	}
 	if w.coordinator != nil {

@@ -18,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -45,6 +46,7 @@ type simWorld struct {
 	client      *kgo.Client
 	table       *table
 	vault       *simStore // nil without kept checkpoints
+	explicit    bool      // transactions of a former version: partitions and groups are added to them by requests of their own
 	options     []Option
 
 	processes []*process
@@ -71,9 +73,11 @@ type process struct {
 	dead   bool
 	buried bool // its directory is kept for a successor
 
-	mu    sync.Mutex
-	dieAt step
-	dieIn int // times
+	mu       sync.Mutex
+	strikeAt step
+	strikeIn int // times
+	blow     blow
+	stall    time.Duration
 }
 
 // setPolicy decides about the process's requests from now on. Policies are called one at a time.
@@ -132,12 +136,20 @@ func newSimWorld(t *testing.T, seed uint64, dir string, counts *simCounts) *simW
 	}
 	t.Cleanup(func() { broker.Close() })
 	w.cluster = &brokertest.Cluster{Addrs: broker.Addrs(), Embedded: broker, Dial: w.net.Host().Dial}
+	late := time.Duration(w.rng.IntN(8000)) * time.Millisecond
+	w.net.Delay = func() { w.sleep(late) }
+	w.client = w.cluster.Client(t, kgo.DefaultProduceTopic(simName+"-in"), kgo.ConsumeTopics(simName+"-out"),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond), kgo.DisableClientMetrics())
+	if w.rng.IntN(4) == 0 {
+		counts.add("seeds with transactions of a former version")
+		w.useExplicitTransactions()
+	}
 	w.options = []Option{
 		// kfake starts the rebalance timeout anew with each join; it must be shorter than the time after which members join again.
 		SessionTimeout(4 * time.Second), RebalanceTimeout(3 * time.Second), CommitInterval(time.Duration(20+w.rng.IntN(300)) * time.Millisecond),
 		Lake(LakeBatches{Every: time.Second}), Workers(2),
 		StateMemory(state.ResourceOptions{CacheBytes: 1 << 20, MaxMemtableBytes: 64 << 10, MinMemtableBytes: 64 << 10, RowBytes: 1 << 20}),
-		Client(kgo.DisableClientMetrics()),
+		Client(kgo.DisableClientMetrics()), PurgeInterval(time.Duration(500+w.rng.IntN(3000)) * time.Millisecond),
 	}
 	if w.rng.IntN(3) == 0 {
 		counts.add("seeds with the streams protocol")
@@ -154,10 +166,24 @@ func newSimWorld(t *testing.T, seed uint64, dir string, counts *simCounts) *simW
 	}
 	w.cluster.CreateTopic(t, simName+"-in", int32(1+w.rng.IntN(2)))
 	w.cluster.CreateTopic(t, simName+"-out", 1)
-	w.client = w.cluster.Client(t, kgo.DefaultProduceTopic(simName+"-in"), kgo.ConsumeTopics(simName+"-out"),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond), kgo.DisableClientMetrics())
 	counts.add("seeds")
 	return w
+}
+
+// useExplicitTransactions has the broker offer the protocol of transactions before KIP-890 alone.
+func (w *simWorld) useExplicitTransactions() {
+	w.explicit = true
+	req := kmsg.NewPtrUpdateFeaturesRequest()
+	update := kmsg.NewUpdateFeaturesRequestFeatureUpdate()
+	update.Feature, update.MaxVersionLevel, update.UpgradeType = "transaction.version", 0, 2 // 2: a safe downgrade
+	req.FeatureUpdates = append(req.FeatureUpdates, update)
+	resp, err := req.RequestWith(context.Background(), w.client)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.ErrorCode)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // witness notes a request.
@@ -195,12 +221,11 @@ func (w *simWorld) close() {
 func (w *simWorld) startProcess() *process {
 	p := &process{w: w, name: fmt.Sprint("p", len(w.processes)+1)}
 	p.dir = filepath.Join(w.dir, p.name+"-0")
-	w.launch(p)
-	return p
+	return w.launch(p)
 }
 
 // launch starts a process on its directory.
-func (w *simWorld) launch(p *process) {
+func (w *simWorld) launch(p *process) *process {
 	p.host, p.done = w.net.Host(), make(chan error, 1)
 	e, err := New(simPlan(w.t, &simSink{w.table, p}), append([]Option{
 		Brokers(w.cluster.Addrs...), StateDir(p.dir), Client(kgo.Dialer(p.host.Dial)), ReplicationFactor(1), Logger(w.log.of(fmt.Sprintf("%s.%d", p.name, p.life), w.counts)),
@@ -220,30 +245,7 @@ func (w *simWorld) launch(p *process) {
 			w.say("%s.%d has ended by itself: %v", p.name, p.life, err)
 		}
 	}()
-}
-
-// reached is where the process dies, if that is what it was told, and says so: from here on nobody hears of it, and its successor finds its directory as
-// it is now. What still runs of it is the afterlife.
-func (p *process) reached(s step) bool {
-	p.mu.Lock()
-	dies := p.dieAt == s
-	if dies {
-		if p.dieIn--; p.dieIn > 0 {
-			dies = false
-		} else {
-			p.dieAt = ""
-		}
-	}
-	p.mu.Unlock()
-	if !dies {
-		return false
-	}
-	p.w.counts.diedAt(s)
-	p.w.say("%s.%d dies when %s", p.name, p.life, s)
-	p.host.Cut()
-	p.leave()
-	p.w.died <- p
-	return true
+	return p
 }
 
 // leave keeps the process's directory as it is at this moment, for a successor.
@@ -284,8 +286,8 @@ func (w *simWorld) bury(p *process) {
 }
 
 // revive starts a process in the place of a dead one.
-func (w *simWorld) revive(p *process) {
-	w.launch(&process{w: w, name: p.name, life: p.life + 1, dir: p.heir()})
+func (w *simWorld) revive(p *process) *process {
+	return w.launch(&process{w: w, name: p.name, life: p.life + 1, dir: p.heir()})
 }
 
 // stop ends a process in order.

@@ -14,6 +14,7 @@ const (
 	stepClosed        step = "closed"         // tasks that go elsewhere are committed and closed, and not given up yet
 	stepOpened        step = "opened"         // a task's state is up to date, and it doesn't run yet
 	stepPromoted      step = "promoted"       // a standby's database is a task's, which isn't open yet
+	stepAdopting      step = "adopting"       // a checkpoint is here, and about to take the place of the state that was removed
 )
 
 // step tells a simulation where this instance is.

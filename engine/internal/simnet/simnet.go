@@ -19,6 +19,9 @@ type Network struct {
 	// Witness, if it is set before the first connection, is shown every request that leaves a host, with its size in front. It is called by
 	// many goroutines, and keeps nothing.
 	Witness func(frame []byte)
+	// Delay is called for a request whose fate is Late, and returns when it is to come; set before the first connection, called by many
+	// goroutines.
+	Delay func()
 
 	mu        sync.Mutex
 	listeners map[string]*listener
@@ -102,6 +105,7 @@ const (
 	LoseAnswer              // the connection breaks after the broker has it
 	Kill                    // the host is cut before the broker has it
 	KillAfter               // the host is cut after the broker has it
+	Late                    // the connection breaks at once, and the broker gets it after the network's Delay, whatever came in between
 )
 
 // Policy decides about a request by its key, and may hold it up by sleeping.
@@ -128,7 +132,8 @@ func (h *Host) SetPolicy(p Policy) {
 	h.policy = p
 }
 
-func (h *Host) isCut() bool {
+// IsCut reports whether Cut was called.
+func (h *Host) IsCut() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.cut
@@ -160,7 +165,7 @@ func (h *Host) Dial(ctx context.Context, _, addr string) (net.Conn, error) {
 	h.network.mu.Lock()
 	l := h.network.listeners[addr]
 	h.network.mu.Unlock()
-	if h.isCut() {
+	if h.IsCut() {
 		return nil, errCut
 	}
 	if l == nil {
@@ -273,13 +278,20 @@ func (c *conn) send(frame []byte) bool {
 		fate = policy(int16(binary.BigEndian.Uint16(frame[4:])))
 	}
 	switch {
-	case c.host.isCut(): // while the policy held it up
+	case c.host.IsCut(): // while the policy held it up
 		return false
 	case fate == LoseRequest:
 		c.Close()
 		return false
 	case fate == Kill:
 		c.host.Cut()
+		return false
+	case fate == Late:
+		c.abandon()
+		go func() {
+			c.host.network.Delay()
+			c.Conn.Write(frame) // nobody waits for what becomes of it
+		}()
 		return false
 	}
 	_, err := c.Conn.Write(frame)
