@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -30,59 +29,22 @@ type Config struct {
 
 // Classic is a member by the classic protocol.
 type Classic struct {
+	*place
 	cfg     Config
 	handler Handler
-	rejoin  chan struct{}
 
-	memberID string                         // Run's own
-	current  atomic.Pointer[offsets.Member] // nil while there is no generation
+	memberID string // Run's own
 }
 
 var _ Membership = (*Classic)(nil)
 
 // NewClassic makes a member. Nothing is sent before Run.
 func NewClassic(cfg Config, h Handler) *Classic {
-	return &Classic{cfg: cfg, handler: h, rejoin: make(chan struct{}, 1)}
-}
-
-// Member implements Membership.
-func (c *Classic) Member() (offsets.Member, bool) {
-	if m := c.current.Load(); m != nil {
-		return *m, true
-	}
-	return offsets.Member{}, false
-}
-
-// Rejoin implements Membership.
-func (c *Classic) Rejoin() {
-	select {
-	case c.rejoin <- struct{}{}:
-	default: // asked for already
-	}
+	return &Classic{place: newPlace(cfg.Group, h.Lost, cfg.Logger), cfg: cfg, handler: h}
 }
 
 // Run implements Membership.
-func (c *Classic) Run(ctx context.Context) error {
-	for pause := time.Duration(0); ctx.Err() == nil; {
-		err := c.generation(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, errRejoin):
-			pause = 0
-			continue
-		}
-		var fatal *FatalError
-		if errors.As(err, &fatal) {
-			c.lose(err)
-			return err
-		}
-		pause = min(max(2*pause, 50*time.Millisecond), time.Second)
-		c.cfg.Logger.Warn("not a member of the group; trying again", "group", c.cfg.Group, "error", err, "in", pause)
-		sleep(ctx, pause)
-	}
-	return nil
-}
+func (c *Classic) Run(ctx context.Context) error { return c.keep(ctx, c.generation) }
 
 // generation joins one generation and stays in it until it ends. The error says how: errRejoin, *FatalError, or something to be
 // tried again.
@@ -142,9 +104,8 @@ func (c *Classic) refused(err error) error {
 	case errors.Is(err, kerr.RebalanceInProgress):
 		return errRejoin
 	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.IllegalGeneration):
-		c.lose(err)
 		c.memberID = ""
-		return errRejoin
+		return c.thrownOut(err)
 	case errors.Is(err, kerr.MemberIDRequired):
 		return errRejoin
 	}
@@ -172,17 +133,4 @@ func fatalAdvice(err error) string {
 		return "check the user and password"
 	}
 	return ""
-}
-
-func (c *Classic) lose(cause error) {
-	if c.current.Swap(nil) != nil {
-		c.handler.Lost(cause)
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

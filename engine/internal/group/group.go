@@ -2,7 +2,6 @@ package group
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/tributary-io/tributary/engine/internal/offsets"
@@ -61,6 +60,3 @@ func (e *FatalError) Error() string {
 }
 
 func (e *FatalError) Unwrap() error { return e.Err }
-
-// errRejoin ends a generation: another one is being made, and the tasks go on meanwhile.
-var errRejoin = errors.New("rebalance")

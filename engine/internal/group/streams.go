@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -50,11 +49,10 @@ type StreamsConfig struct {
 // Streams is a member by the brokers' streams protocol (KIP-1071): the coordinator assigns the tasks, and tells each member in answer to
 // its heartbeats.
 type Streams struct {
+	*place
 	cfg     StreamsConfig
 	handler TaskHandler
-	rejoin  chan struct{}
 	route   coordinator
-	current atomic.Pointer[offsets.Member] // nil while this is no member
 
 	// Run's own.
 	epoch    int32 // of the member; 0: not joined
@@ -68,52 +66,21 @@ var _ Membership = (*Streams)(nil)
 // NewStreams makes a member. Nothing is sent before Run.
 func NewStreams(cfg StreamsConfig, h TaskHandler) *Streams {
 	return &Streams{
-		cfg: cfg, handler: h, rejoin: make(chan struct{}, 1), interval: 5 * time.Second, spoken: map[int8]said{},
+		place: newPlace(cfg.Group, h.Lost, cfg.Logger), cfg: cfg, handler: h, interval: 5 * time.Second, spoken: map[int8]said{},
 		route: coordinator{client: cfg.Client, group: cfg.Group},
 	}
 }
 
-// Member implements Membership. The generation is the member's epoch.
-func (s *Streams) Member() (offsets.Member, bool) {
-	if m := s.current.Load(); m != nil {
-		return *m, true
-	}
-	return offsets.Member{}, false
-}
-
-// Rejoin implements Membership: it sends the next heartbeat, with the tasks that are held, at once.
-func (s *Streams) Rejoin() {
-	select {
-	case s.rejoin <- struct{}{}:
-	default: // asked for already
-	}
-}
-
-// Run implements Membership.
+// Run implements Membership. A member's generation is its epoch; what Rejoin asks for is the next heartbeat, with the tasks that are held, at
+// once.
 func (s *Streams) Run(ctx context.Context) error {
-	for failures := 0; ctx.Err() == nil; {
-		err := s.heartbeat(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		var fatal *FatalError
-		switch {
-		case err == nil:
-			failures = 0
-			s.await(ctx, s.interval)
-		case errors.Is(err, errRejoin):
-			failures = 0
-		case errors.As(err, &fatal):
-			s.lose(err)
+	return s.keep(ctx, func(ctx context.Context) error {
+		if err := s.heartbeat(ctx); err != nil {
 			return err
-		default:
-			failures++
-			pause := min(time.Duration(failures)*100*time.Millisecond, time.Second)
-			s.cfg.Logger.Warn("a heartbeat to the streams group failed; trying again", "group", s.cfg.Group, "error", err, "in", pause)
-			sleep(ctx, pause)
 		}
-	}
-	return nil
+		s.await(ctx, s.interval)
+		return nil
+	})
 }
 
 // await waits until the next heartbeat is due.
@@ -193,9 +160,8 @@ func (s *Streams) missed(ctx context.Context) (assign.Placement, error) {
 // refused turns a refused heartbeat into what to do about it.
 func (s *Streams) refused(err error) error {
 	if errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.FencedMemberEpoch) || errors.Is(err, kerr.GroupIDNotFound) && s.epoch > 0 {
-		s.lose(err)
 		s.epoch = 0
-		return errRejoin
+		return s.thrownOut(err)
 	}
 	if advice := streamsAdvice(err); advice != "" {
 		return &FatalError{Group: s.cfg.Group, Err: err, Advice: advice}
@@ -218,12 +184,6 @@ func streamsAdvice(err error) string {
 		return "this user needs DESCRIBE on the topics of the topology"
 	}
 	return fatalAdvice(err)
-}
-
-func (s *Streams) lose(cause error) {
-	if s.current.Swap(nil) != nil {
-		s.handler.Lost(cause)
-	}
 }
 
 // Leave implements Membership.

@@ -1,0 +1,56 @@
+package group
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/tributary-io/tributary/engine/internal/assign"
+	"github.com/tributary-io/tributary/engine/internal/offsets"
+)
+
+// A member that is thrown out joins again at once; where it is unknown each time that it joins, it pauses in between.
+func TestWhoIsUnknownWhileItJoinsPauses(t *testing.T) {
+	roll, worker := &roll{}, &worker{held: map[assign.TaskID]bool{}}
+	classic := NewClassic(Config{Logger: slog.New(slog.DiscardHandler)}, roll)
+	streams := NewStreams(StreamsConfig{Logger: slog.New(slog.DiscardHandler)}, worker)
+	for name, m := range map[string]struct {
+		*place
+		refused func(error) error
+		losses  func() int
+	}{
+		"classic": {classic.place, classic.refused, func() int { return len(roll.lost) }},
+		"streams": {streams.place, streams.refused, func() int { return len(worker.losses()) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				m.current.Store(&offsets.Member{ID: "m"})
+				began, tries := time.Now(), 0
+				err := m.keep(ctx, func(context.Context) error {
+					if tries++; tries == 2 && time.Since(began) > 0 {
+						t.Error("a member that was thrown out paused before it joined")
+					}
+					if tries > 1000 {
+						cancel()
+					}
+					return m.refused(kerr.UnknownMemberID)
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				if tries > 20 {
+					t.Errorf("joined %d times in %v", tries, time.Since(began))
+				}
+				if n := m.losses(); n != 1 {
+					t.Errorf("lost its place %d times", n)
+				}
+			})
+		})
+	}
+}
