@@ -39,7 +39,7 @@ type Lander struct {
 	log    *slog.Logger
 	done   func(Result)
 
-	io sync.Mutex // held while the writer is used, but for batches
+	io chan struct{} // has its token while nobody uses the writer, but for batches
 
 	mu       sync.Mutex
 	batch    sink.Batch                  // nil until it is needed; the next one is made before a commit begins, since a writer makes none during it
@@ -66,14 +66,31 @@ type Stats struct {
 
 // New makes a lander that owns w.
 func New(name string, w sink.Writer, limits Limits, clock func() time.Time, log *slog.Logger, done func(Result)) *Lander {
-	return &Lander{Name: name, writer: w, limits: limits, clock: clock, log: log, done: done, cut: clock(),
+	l := &Lander{Name: name, writer: w, limits: limits, clock: clock, log: log, done: done, cut: clock(), io: make(chan struct{}, 1),
 		progress: map[sink.Partition]int64{}, landed: map[sink.Partition]int64{}, gaps: map[sink.Partition]sink.Gap{}, stats: Stats{Version: -1}}
+	l.io <- struct{}{}
+	return l
 }
 
-// Progress asks the table how far the partitions have come; sink.NoOffset where it has none.
+// enter waits until nobody uses the writer, or ctx ends. leave is to be called without an error.
+func (l *Lander) enter(ctx context.Context) error {
+	select {
+	case <-l.io:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *Lander) leave() { l.io <- struct{}{} }
+
+// Progress asks the table how far the partitions have come; sink.NoOffset where it has none. It waits for a commit that is under way, until ctx
+// ends.
 func (l *Lander) Progress(ctx context.Context, parts []sink.Partition) (map[sink.Partition]int64, error) {
-	l.io.Lock()
-	defer l.io.Unlock()
+	if err := l.enter(ctx); err != nil {
+		return nil, fmt.Errorf("a commit is under way: %w", err)
+	}
+	defer l.leave()
 	return l.writer.Progress(ctx, parts)
 }
 
@@ -278,8 +295,10 @@ func (l *Lander) commit(ctx context.Context, batch sink.Batch, moves []sink.Move
 }
 
 func (l *Lander) tryCommit(ctx context.Context, batch sink.Batch, moves []sink.Move) (sink.Commit, error) {
-	l.io.Lock()
-	defer l.io.Unlock()
+	if err := l.enter(ctx); err != nil {
+		return sink.Commit{}, err
+	}
+	defer l.leave()
 	return l.writer.Commit(ctx, batch, moves)
 }
 

@@ -298,3 +298,24 @@ func TestPartitionsThatAreGivenUpMoveNoMore(t *testing.T) {
 		t.Fatal("moved a partition that is another's: " + strconv.FormatInt(b.Landed(part), 10))
 	}
 }
+
+// A task that is opened while a commit is under way asks the table afterwards; one that is shut meanwhile doesn't wait for that.
+func TestProgressWaitsForACommitNoLongerThanItsContext(t *testing.T) {
+	b := newBench(t)
+	b.w.hold = make(chan struct{})
+	b.feed(0, 2)
+	b.cut(2)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for len(b.io) > 0 {
+		time.Sleep(time.Millisecond) // the commit is about to begin
+	}
+	if _, err := b.Progress(ctx, []sink.Partition{part}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the context's end", err)
+	}
+	close(b.w.hold)
+	if p, err := b.Progress(t.Context(), []sink.Partition{part}); err != nil || p[part] != 2 {
+		t.Errorf("got %v, %v, want what has landed", p, err)
+	}
+	b.result()
+}
