@@ -126,12 +126,12 @@ kill-loop: ## land KILL_ROWS rows from a real Kafka with three instances under k
 	TRIBUTARY_REQUIRE_KAFKA=1 TRIBUTARY_REQUIRE_READERS=1 TRIBUTARY_KILL_ROWS=$(KILL_ROWS) TRIBUTARY_KILL_SECONDS=$(KILL_SECONDS) \
 		go test -count=1 -v -timeout 60m -run '^TestKillLoop$$' ./land
 
-# Of lake-soak: versions of the table.
+# Of lake-soak: versions of each table.
 SOAK_VERSIONS ?= 10000
 
 .PHONY: lake-soak
-lake-soak: ## land SOAK_VERSIONS versions of a Delta table with compaction, vacuum and kill -9, and have DuckDB close the books
-	TRIBUTARY_REQUIRE_READERS=1 TRIBUTARY_LAKE_SOAK=$(SOAK_VERSIONS) go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./lake
+lake-soak: ## land SOAK_VERSIONS versions each of an appended table and one of current state, with compaction, vacuum and kill -9, and have DuckDB close the books
+	TRIBUTARY_REQUIRE_READERS=1 TRIBUTARY_LAKE_SOAK=$(SOAK_VERSIONS) go test -count=1 -v -timeout 0 -run '^Test(State)?Soak$$' ./lake
 
 .PHONY: object-stores
 object-stores: ## run the stores' tests against emulators of Google Cloud Storage and Azure; needs npm

@@ -26,7 +26,11 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if place := os.Getenv(soakVariable); place != "" {
-		soakUntilKilled(place)
+		soakUntilKilled(place, soakRows)
+		return
+	}
+	if place := os.Getenv(stateSoakVariable); place != "" {
+		soakUntilKilled(place, changeRows)
 		return
 	}
 	if dir := os.Getenv(childStateVariable); dir != "" {

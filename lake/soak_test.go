@@ -32,28 +32,36 @@ type soakRow struct {
 	S string `lake:"s"`
 }
 
-// soakUntilKilled lands rows of one input partition, a few at a time, until the process is killed.
-func soakUntilKilled(place string) {
-	dir, text, _ := strings.Cut(place, " ")
-	n, err := strconv.ParseInt(text, 10, 32)
+// soakUntilKilled lands records of one input partition, by soakRows or changeRows, until the process is killed.
+func soakUntilKilled(place string, land func(dir string, p int32) error) {
+	i := strings.LastIndexByte(place, ' ')
+	n, err := strconv.ParseInt(place[i+1:], 10, 32)
 	if err == nil {
-		err = soakRows(dir, int32(n))
+		err = land(place[:i], int32(n))
 	}
 	exitUnless(err)
 }
 
+// soakRows lands rows, a few at a time.
 func soakRows(dir string, p int32) error {
 	w, err := tryOpen[string, soakRow](soakSink(dir), testEnv())
 	if err != nil {
 		return err
 	}
+	return advanceForEver(w, p, 20, func(b sink.Batch, o int64) error {
+		return b.Append(nil, &soakRow{p, o, fmt.Sprint("d", o%3), "some text of the row"}, meta(o))
+	})
+}
+
+// advanceForEver commits offsets of a partition from the table's progress on, a random number up to most at a time.
+func advanceForEver(w sink.Writer, p int32, most int64, add func(b sink.Batch, o int64) error) error {
 	progress, err := w.Progress(ctx, []sink.Partition{part(p)})
 	for at := progress[part(p)]; err == nil; {
 		next := max(at, 0)
-		to := next + 1 + rand.Int64N(20)
+		to := next + 1 + rand.Int64N(most)
 		b := w.NewBatch()
 		for o := next; o < to; o++ {
-			if err := b.Append(nil, &soakRow{p, o, fmt.Sprint("d", o%3), "some text of the row"}, meta(o)); err != nil {
+			if err := add(b, o); err != nil {
 				return err
 			}
 		}
@@ -68,17 +76,18 @@ func soakSink(dir string) sink.Sink {
 	return Delta(dir, Properties(map[string]string{"delta.checkpointInterval": "20", "delta.checkpointPolicy": "v2", "delta.logRetentionDuration": "interval 1 hours"}))
 }
 
-// soak is a table that two processes land rows in, one of which is killed now and then.
+// soak is a table that two processes land records in, one of which is killed now and then.
 type soak struct {
 	t        *testing.T
 	dir      string
+	variable string // that tells the processes what to do
 	children [2]*exec.Cmd
 }
 
 func (s *soak) start(p int) {
 	s.t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprint(soakVariable, "=", s.dir, " ", p))
+	cmd.Env = append(os.Environ(), fmt.Sprint(s.variable, "=", s.dir, " ", p))
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
@@ -117,14 +126,7 @@ func (s *soak) memory(p int) (mb int) {
 // books: every offset up to the table's progress has its row, once.
 func TestSoak(t *testing.T) {
 	r := readers.Open(t)
-	versions := int64(soakShort)
-	if text := os.Getenv(soakCommits); text != "" {
-		var err error
-		if versions, err = strconv.ParseInt(text, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s := &soak{t: t, dir: t.TempDir()}
+	s := &soak{t: t, dir: t.TempDir(), variable: soakVariable}
 	w, err := tryOpen[string, soakRow](soakSink(s.dir), testEnv()) // makes the table
 	if err != nil {
 		t.Fatal(err)
@@ -132,14 +134,26 @@ func TestSoak(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+	s.run()
+	s.close(r)
+}
+
+// run lets both processes land until the table has so many versions.
+func (s *soak) run() {
+	s.t.Helper()
+	versions := int64(soakShort)
+	if text := os.Getenv(soakCommits); text != "" {
+		var err error
+		if versions, err = strconv.ParseInt(text, 10, 64); err != nil {
+			s.t.Fatal(err)
+		}
+	}
 	defer func() { s.kill(0); s.kill(1) }()
 	s.start(0)
 	s.start(1)
+	start := time.Now()
 	done := s.watch(versions)
-	t.Logf("%d versions, %s", versions, done)
-	s.kill(0)
-	s.kill(1)
-	s.close(r)
+	s.t.Logf("%d versions in %v, %s", versions, time.Since(start).Round(time.Second), done)
 }
 
 // soakCounts says what was done.
