@@ -62,7 +62,7 @@ type checkpointForm int
 const (
 	classicForm checkpointForm = iota // all actions
 	sidecarForm                       // actions on files, beside a V2 checkpoint
-	v2Form                            // all others of a V2 checkpoint, and its sidecars
+	v2Form                            // all others of a V2 checkpoint, with the names of its sidecars
 )
 
 func newCheckpointColumns(mem memory.Allocator, stats bool, form checkpointForm) *checkpointColumns {
@@ -79,10 +79,9 @@ func newCheckpointColumns(mem memory.Allocator, stats bool, form checkpointForm)
 	if form != sidecarForm {
 		column(&c.txn, "txn", txnType)
 	}
-	if form != v2Form {
-		column(&c.add, "add", structOf(add...))
-		column(&c.remove, "remove", removeType)
-	}
+	// Of a V2 checkpoint's own file, too, though sidecars have these actions: Spark reads no file without the columns.
+	column(&c.add, "add", structOf(add...))
+	column(&c.remove, "remove", removeType)
 	if form != sidecarForm {
 		column(&c.metadata, "metaData", metadataType)
 		column(&c.protocol, "protocol", protocolType)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/readers"
 )
@@ -78,6 +80,17 @@ func TestV2Checkpoint(t *testing.T) {
 }
 
 // listed lists the names below a folder of the log.
+// TestV2CheckpointHasColumnsForFiles: Spark reads no checkpoint without them, also where all files are in sidecars.
+func TestV2CheckpointHasColumnsForFiles(t *testing.T) {
+	c := newCheckpointColumns(memory.DefaultAllocator, true, v2Form)
+	defer c.builder.Release()
+	for _, name := range []string{"add", "remove", "txn", "metaData", "protocol", "domainMetadata", "sidecar", "checkpointMetadata"} {
+		if !c.schema.HasField(name) {
+			t.Errorf("a V2 checkpoint has no column %s", name)
+		}
+	}
+}
+
 func listed(t *testing.T, s object.Store, prefix string) (out []string) {
 	t.Helper()
 	for info, err := range s.List(t.Context(), prefix, "") {
