@@ -30,6 +30,7 @@ func (w *writer) commitState(ctx context.Context, b *batch, moves []sink.Move, d
 		if err := w.pauseAfter(ctx, lost); err != nil {
 			return nil, delta.Landed{}, err
 		}
+		tried := w.table.Head().Version
 		done, landed, err := w.tryState(ctx, b, moves, due)
 		var conflict *delta.ConflictError
 		var fenced *delta.FencedError
@@ -40,10 +41,8 @@ func (w *writer) commitState(ctx context.Context, b *batch, moves []sink.Move, d
 			}
 			continue
 		case errors.Is(err, object.ErrNotFound):
-			// Another engine may have compacted the table and vacuumed what the plan rests on.
-			head, refreshErr := w.table.Refresh(ctx)
-			if refreshErr != nil || head.Version == w.index.version {
-				return nil, landed, errors.Join(err, refreshErr)
+			if err := w.overtaken(ctx, tried, err); err != nil {
+				return nil, landed, err
 			}
 			continue
 		case err != nil:
@@ -57,6 +56,30 @@ func (w *writer) commitState(ctx context.Context, b *batch, moves []sink.Move, d
 		}
 		return done, landed, nil
 	}
+}
+
+// firstSync brings a new index to the table's newest version.
+func (w *writer) firstSync(ctx context.Context) error {
+	for {
+		tried := w.table.Head().Version
+		err := w.index.sync(ctx, w.table)
+		if !errors.Is(err, object.ErrNotFound) {
+			return err
+		}
+		if err := w.overtaken(ctx, tried, err); err != nil {
+			return err
+		}
+	}
+}
+
+// overtaken is asked where an object wasn't found that a version names. If the table has moved on others may have compacted it and vacuumed what
+// the version rests on, and the newest one is as good; else the object is lost, and the error is returned.
+func (w *writer) overtaken(ctx context.Context, version int64, notFound error) error {
+	head, err := w.table.Refresh(ctx)
+	if err != nil || head.Version == version {
+		return errors.Join(notFound, err)
+	}
+	return nil
 }
 
 // tellOfHorizon logs what a commit has forgotten, and which changes it has dropped because of that.

@@ -1,6 +1,8 @@
 package lake
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -199,5 +201,63 @@ for name, do in [("compact", lambda dt: dt.optimize.compact()), ("checkpoint", l
 			more(50)
 			check("after a restart")
 		})
+	}
+}
+
+// TestStateOpensWhileFilesGo compacts a table and deletes its old files while a sink that opens it is about to read them, or one that has it open.
+func TestStateOpensWhileFilesGo(t *testing.T) {
+	store := object.NewMemory("t")
+	var during func()
+	faulty := &object.Faulty{Inner: store, Plan: func(c object.Call) object.Fault {
+		if do := during; do != nil && strings.HasSuffix(c.Name, ".parquet") {
+			during = nil
+			do()
+		}
+		return object.NoFault
+	}}
+	w := openSink[string, member](t, membersOf(store))
+	offerAll(t, w, 0, member{"a", "x", "upsert", "one", 1}, member{"b", "x", "upsert", "one", 2})
+	offerAll(t, w, 2, member{"a", "x", "upsert", "two", 3})
+	compactAndDelete := func() {
+		old := filesOf(t, store)
+		compact(t, store)
+		for _, f := range old {
+			if err := store.Delete(ctx, f.Path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	during = compactAndDelete
+	late := openSink[string, member](t, membersOf(faulty))
+	if during != nil {
+		t.Fatal("the files were not looked at")
+	}
+	offerAll(t, w, 3, member{"b", "x", "upsert", "two", 4})
+	during = compactAndDelete
+	offerAll(t, late, 4, member{"c", "x", "upsert", "one", 5}, member{"b", "x", "upsert", "late", 3})
+	wantState(t, store, map[string]string{"a/x": "two@0/3", "b/x": "two@0/4", "c/x": "one@0/5"})
+}
+
+// TestStateFileIsLost deletes a file that the table has: that is an error, not a reason to wait for another version.
+func TestStateFileIsLost(t *testing.T) {
+	store := object.NewMemory("t")
+	w := openSink[string, member](t, membersOf(store))
+	other := openSink[string, member](t, membersOf(store))
+	offerAll(t, w, 0, member{"a", "x", "upsert", "one", 1})
+	if err := store.Delete(ctx, filesOf(t, store)[0].Path); err != nil {
+		t.Fatal(err)
+	}
+	b := other.NewBatch()
+	defer b.Release()
+	if err := b.Append(nil, &member{"a", "x", "upsert", "two", 2}, meta(1)); err != nil {
+		t.Fatal(err)
+	}
+	soon, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if _, err := other.Commit(soon, b, []sink.Move{move(0, 1, 2)}); !errors.Is(err, object.ErrNotFound) || soon.Err() != nil {
+		t.Errorf("a file is lost: %v", err)
+	}
+	if _, err := tryOpen[string, member](membersOf(store), testEnv()); !errors.Is(err, object.ErrNotFound) {
+		t.Errorf("a file is lost: %v", err)
 	}
 }

@@ -73,7 +73,7 @@ func openWriter(ctx context.Context, s *deltaSink, env sink.Env) (*writer, error
 		if w.index, err = w.openIndex(); err != nil {
 			return nil, err
 		}
-		if err := w.index.sync(ctx, table); err != nil {
+		if err := w.firstSync(ctx); err != nil {
 			return nil, errors.Join(w.stateRefused(err), w.index.close())
 		}
 		sweep = &sweeper{now: env.Now}
