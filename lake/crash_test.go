@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-io/tributary/internal/sinktest"
 	"github.com/tributary-io/tributary/lake/delta"
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/sink"
@@ -31,136 +32,47 @@ const (
 	inputRows       = 40 // of each partition
 )
 
-// instance is one process that lands the input: it reads the table's progress, takes some records, and commits them. It may die
-// at any operation of its store, and is then started again on what it left.
-type instance struct {
-	t     *testing.T
-	r     *rand.Rand
-	inner object.Store
-	plan  func(object.Call) object.Fault
-	w     sink.Writer
-	at    map[sink.Partition]int64 // where the next batch starts; nil: ask the table
-	state *stateInput              // nil: rows are appended
+// input is what instances land; one record in four is a tombstone or dead letter, which only moves. add makes a row of the others.
+func input(add func(b sink.Batch, n int32, o int64) error) *sinktest.Input {
+	return &sinktest.Input{Partitions: inputPartitions, Rows: inputRows, Part: part, Add: func(b sink.Batch, n int32, o int64) error {
+		if o%4 == 3 {
+			return nil
+		}
+		return add(b, n, o)
+	}}
 }
 
-func (i *instance) start() bool {
-	faulty := &object.Faulty{Inner: i.inner, Plan: i.plan}
-	inline := func(o *options) { o.inlineUpkeep = true }
-	// Not zstd: its compressors are kept for other tests, which may not use what was made in a bubble of time.
-	opts := []Option{Store(faulty), inline, Compression("snappy", 0), Properties(map[string]string{"delta.checkpointInterval": "3"})}
-	s, value := Delta("mem", opts...), reflect.TypeFor[numbered]()
-	if i.state != nil {
-		s, value = membersOf(faulty, append(opts, i.state.opts...)...), reflect.TypeFor[member]()
-	}
-	if err := s.Bind(reflect.TypeFor[string](), value); err != nil {
-		i.t.Fatal(err)
-	}
-	// An outcome in doubt is pursued until the context ends, even after a "crash", which real processes don't outlive.
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	w, err := s.Open(ctx, testEnv())
-	if err != nil {
-		i.check(err)
-		return false
-	}
-	i.w, i.at = w, nil
-	return true
+func addNumbered(b sink.Batch, n int32, o int64) error {
+	return b.Append(nil, &numbered{n, o, fmt.Sprint("row ", o)}, &sink.Meta{Topic: "orders", Partition: n, Offset: o})
 }
 
-func (i *instance) die() {
-	if i.w != nil {
-		if err := i.w.Close(); err != nil {
-			i.t.Error(err)
-		}
+// newInstance lands rows in the table on a store, which fails by a plan. plan is looked at whenever the instance is started.
+func newInstance(t *testing.T, r *rand.Rand, store object.Store, plan *func(object.Call) object.Fault) *sinktest.Instance {
+	i := failingInstance(t, r)
+	i.Input = input(addNumbered)
+	i.Open = func(ctx context.Context) (sink.Writer, error) {
+		faulty := &object.Faulty{Inner: store, Plan: *plan}
+		return openIn[numbered](ctx, Delta("mem", append(weatherOptions(), Store(faulty))...))
 	}
-	i.w = nil
+	return i
 }
 
-// check accepts the errors that faults may cause, and no others.
-func (i *instance) check(err error) {
-	for _, ok := range []error{object.ErrFault, object.ErrCrashed, object.ErrNoSpace, object.ErrUnknown, context.DeadlineExceeded} {
-		if errors.Is(err, ok) {
-			return
-		}
-	}
-	i.t.Errorf("an error that no fault explains: %v", err)
+// failingInstance is an instance whose store may fail.
+func failingInstance(t *testing.T, r *rand.Rand) *sinktest.Instance {
+	return &sinktest.Instance{T: t, Rand: r, Crashed: object.ErrCrashed, Patience: 10 * time.Second,
+		Explained: []error{object.ErrFault, object.ErrCrashed, object.ErrNoSpace, object.ErrUnknown, context.DeadlineExceeded}}
 }
 
-// step lands one batch, or fails trying.
-func (i *instance) step() {
-	if i.w == nil && !i.start() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	if i.at == nil && !i.seek(ctx) {
-		return
-	}
-	b := i.w.NewBatch()
-	defer b.Release()
-	moves := i.take(b)
-	_, err := i.w.Commit(ctx, b, moves)
-	for try := 0; err != nil && try < 3 && !sink.IsFenced(err) && !errors.Is(err, object.ErrCrashed); try++ {
-		i.check(err)
-		_, err = i.w.Commit(ctx, b, moves) // "the same call may be made again"
-	}
-	switch {
-	case err == nil:
-		for _, m := range moves {
-			i.at[m.Partition] = m.To
-		}
-	case sink.IsFenced(err):
-		i.at = nil
-	default:
-		i.check(err)
-		i.at = nil
-		if errors.Is(err, object.ErrCrashed) {
-			i.die()
-		}
-	}
+// weatherOptions are those of sinks under faults. Not zstd: its compressors are kept for other tests, which may not use what was made in a bubble of time.
+func weatherOptions() []Option {
+	return []Option{func(o *options) { o.inlineUpkeep = true }, Compression("snappy", 0), Properties(map[string]string{"delta.checkpointInterval": "3"})}
 }
 
-func (i *instance) seek(ctx context.Context) bool {
-	var parts []sink.Partition
-	for n := range int32(inputPartitions) {
-		parts = append(parts, part(n))
+func openIn[V any](ctx context.Context, s sink.Sink) (sink.Writer, error) {
+	if err := s.Bind(reflect.TypeFor[string](), reflect.TypeFor[V]()); err != nil {
+		return nil, err
 	}
-	at, err := i.w.Progress(ctx, parts)
-	if err != nil {
-		i.check(err)
-		if errors.Is(err, object.ErrCrashed) {
-			i.die()
-		}
-		return false
-	}
-	i.at = at
-	return true
-}
-
-// take fills a batch with the next records of some partitions; one in four is a tombstone or dead letter, which only moves.
-func (i *instance) take(b sink.Batch) (moves []sink.Move) {
-	for n := range int32(inputPartitions) {
-		from := i.at[part(n)]
-		next := max(from, 0)
-		to := min(next+i.r.Int64N(8), inputRows)
-		if to == next && from != sink.NoOffset || i.r.IntN(4) == 0 {
-			continue
-		}
-		for o := next; o < to; o++ {
-			if o%4 == 3 {
-				continue
-			}
-			var row any = &numbered{n, o, fmt.Sprint("row ", o)}
-			if i.state != nil {
-				row = i.state.change(n, o)
-			}
-			if err := b.Append(nil, row, &sink.Meta{Topic: "orders", Partition: n, Offset: o}); err != nil {
-				i.t.Error(err)
-			}
-		}
-		moves = append(moves, sink.Move{Partition: part(n), From: from, To: to})
-	}
-	return moves
+	return s.Open(ctx, testEnv())
 }
 
 // checkLanded compares the table with the input: each record that makes a row exactly once, and progress at the end.
@@ -187,13 +99,15 @@ func checkLanded(t *testing.T, store object.Store) {
 	}
 }
 
-func (i *instance) done(store object.Store) bool {
+// allLanded reports whether the table's progress is that of the whole input.
+func allLanded(t *testing.T, store object.Store) bool {
+	t.Helper()
 	table, err := delta.Open(ctx, store, delta.Options{})
 	if errors.Is(err, delta.ErrNoTable) {
 		return false
 	}
 	if err != nil {
-		i.t.Fatal(err)
+		t.Fatal(err)
 	}
 	w := &writer{sink: &deltaSink{}, env: testEnv()}
 	for n := range int32(inputPartitions) {
@@ -241,37 +155,25 @@ func isEntry(name string) bool {
 	return strings.HasPrefix(name, "_delta_log/") && strings.HasSuffix(name, ".json")
 }
 
-// weather lets processes take steps under faults, while others change metadata and rewrite files, until all has landed.
-func weather(t *testing.T, r *rand.Rand, store object.Store, procs []*instance, rewrite func()) {
-	for n := 0; n%10 != 0 || !procs[0].done(store); n++ {
-		switch n {
-		case 400: // enough of faults: let it end
-			for _, p := range procs {
-				p.die()
-				p.plan = nil
-			}
-		case 3000:
-			t.Fatal("no end")
-		}
-		procs[r.IntN(2)].step()
+// weather lets two instances land under faults, while others change metadata and rewrite files, until all has landed.
+func weather(t *testing.T, r *rand.Rand, store object.Store, both [2]*sinktest.Instance, plan *func(object.Call) object.Fault, rewrite func()) {
+	t.Helper()
+	sinktest.Weather(t, r, both, func() bool { return allLanded(t, store) }, func() { *plan = nil }, func(n int) {
 		if r.IntN(25) == 0 && logEntries(t, store) > 0 {
 			changeMetadata(t, store, r, n)
 		}
 		if r.IntN(25) == 0 && logEntries(t, store) > 0 {
 			rewrite()
 		}
-	}
-	for _, p := range procs {
-		p.die()
-	}
+	})
 }
 
 func landUnderFaults(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	store := object.NewMemory("t")
 	plan := faultPlan(seed)
-	procs := []*instance{{t: t, r: r, inner: store, plan: plan}, {t: t, r: r, inner: store, plan: plan}}
-	weather(t, r, store, procs, func() { rewriteFiles(t, store, r) })
+	both := [2]*sinktest.Instance{newInstance(t, r, store, &plan), newInstance(t, r, store, &plan)}
+	weather(t, r, store, both, &plan, func() { rewriteFiles(t, store, r) })
 	checkLanded(t, store)
 }
 
@@ -333,22 +235,11 @@ func rewriteFiles(t *testing.T, store object.Store, r *rand.Rand) {
 // TestConcurrentInstances lets four instances that all believe to own every partition land the input at once.
 func TestConcurrentInstances(t *testing.T) {
 	_, store := localStore(t)
-	probe := &instance{t: t}
-	var wg sync.WaitGroup
-	for n := range uint64(4) {
-		wg.Go(func() {
-			i := &instance{t: t, r: rand.New(rand.NewPCG(n, 3)), inner: store}
-			for steps := 0; steps < 5000; steps++ {
-				i.step()
-				if i.at != nil && i.at[part(0)] == inputRows && i.at[part(1)] == inputRows && i.at[part(2)] == inputRows {
-					break
-				}
-			}
-			i.die()
-		})
-	}
-	wg.Wait()
-	if !probe.done(store) {
+	var noFaults func(object.Call) object.Fault
+	sinktest.Crowd(func(n uint64) *sinktest.Instance {
+		return newInstance(t, rand.New(rand.NewPCG(n, 3)), store, &noFaults)
+	})
+	if !allLanded(t, store) {
 		t.Error("the input has not landed whole")
 	}
 	checkLanded(t, store)

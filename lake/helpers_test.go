@@ -16,13 +16,14 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/tributary-io/tributary/internal/sinktest"
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/sink"
 )
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childVariable); dir != "" {
-		landUntilKilled(dir)
+		sinktest.ExitUnless(landSome(dir, 1<<40))
 		return
 	}
 	if place := os.Getenv(soakVariable); place != "" {
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if dir := os.Getenv(childStateVariable); dir != "" {
-		exitUnless(changeSome(dir, 1<<40))
+		sinktest.ExitUnless(changeSome(dir, 1<<40))
 		return
 	}
 	goleak.VerifyTestMain(m)

@@ -2,7 +2,6 @@ package lake
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
@@ -10,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-io/tributary/internal/sinktest"
 	"github.com/tributary-io/tributary/lake/delta"
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/readers"
@@ -39,7 +39,7 @@ func soakUntilKilled(place string, land func(dir string, p int32) error) {
 	if err == nil {
 		err = land(place[:i], int32(n))
 	}
-	exitUnless(err)
+	sinktest.ExitUnless(err)
 }
 
 // soakRows lands rows, a few at a time.
@@ -48,28 +48,9 @@ func soakRows(dir string, p int32) error {
 	if err != nil {
 		return err
 	}
-	return advanceForEver(w, p, 20, func(b sink.Batch, o int64) error {
+	return sinktest.Advance(w, part(p), 1<<40, 20, func(b sink.Batch, o int64) error {
 		return b.Append(nil, &soakRow{p, o, fmt.Sprint("d", o%3), "some text of the row"}, meta(o))
 	})
-}
-
-// advanceForEver commits offsets of a partition from the table's progress on, a random number up to most at a time.
-func advanceForEver(w sink.Writer, p int32, most int64, add func(b sink.Batch, o int64) error) error {
-	progress, err := w.Progress(ctx, []sink.Partition{part(p)})
-	for at := progress[part(p)]; err == nil; {
-		next := max(at, 0)
-		to := next + 1 + rand.Int64N(most)
-		b := w.NewBatch()
-		for o := next; o < to; o++ {
-			if err := add(b, o); err != nil {
-				return err
-			}
-		}
-		_, err = w.Commit(ctx, b, []sink.Move{move(p, at, to)})
-		b.Release()
-		at = to
-	}
-	return err
 }
 
 func soakSink(dir string) sink.Sink {

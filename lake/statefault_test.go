@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-io/tributary/internal/sinktest"
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/readers"
 	"github.com/tributary-io/tributary/lake/sink"
@@ -66,20 +64,32 @@ func TestStateWhateverHappens(t *testing.T) {
 	}
 }
 
+// instance lands the changes on a store, which fails by a plan.
+func (s *stateInput) instance(t *testing.T, r *rand.Rand, store object.Store, plan *func(object.Call) object.Fault) *sinktest.Instance {
+	i := failingInstance(t, r)
+	i.Input = input(func(b sink.Batch, n int32, o int64) error {
+		return b.Append(nil, s.change(n, o), &sink.Meta{Topic: "orders", Partition: n, Offset: o})
+	})
+	i.Open = func(ctx context.Context) (sink.Writer, error) {
+		faulty := &object.Faulty{Inner: store, Plan: *plan}
+		return openIn[member](ctx, membersOf(faulty, append(weatherOptions(), s.opts...)...))
+	}
+	return i
+}
+
 func changeUnderFaults(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	store := object.NewMemory("t")
 	plan := faultPlan(seed)
-	input := &stateInput{seed: seed}
+	changes := &stateInput{seed: seed}
 	if seed%2 == 1 {
-		input.opts = append(input.opts, DeletionVectors())
+		changes.opts = append(changes.opts, DeletionVectors())
 	}
 	if seed%4 >= 2 {
-		input.opts = append(input.opts, PartitionBy("course"))
+		changes.opts = append(changes.opts, PartitionBy("course"))
 	}
-	procs := []*instance{{t: t, r: r, inner: store, plan: plan, state: input}, {t: t, r: r, inner: store, plan: plan, state: input}}
-	weather(t, r, store, procs, func() { compact(t, store) })
-	wantState(t, store, input.want(inputPartitions, inputRows))
+	weather(t, r, store, [2]*sinktest.Instance{changes.instance(t, r, store, &plan), changes.instance(t, r, store, &plan)}, &plan, func() { compact(t, store) })
+	wantState(t, store, changes.want(inputPartitions, inputRows))
 }
 
 // changeSome lands changes from the table's progress on, a random number at a time, until an offset.
@@ -87,10 +97,7 @@ func changeSome(dir string, until int64) error {
 	input := stateInput{seed: 5}
 	s := Delta(dir, CurrentState("learner", "course"), OrderBy("lsn"), DeleteWhere("op", "delete"), DeletionVectors(), IndexDir(dir+"-index"),
 		Properties(map[string]string{"delta.checkpointInterval": "5"}))
-	if err := s.Bind(reflect.TypeFor[string](), reflect.TypeFor[member]()); err != nil {
-		return err
-	}
-	return advance(s, until, func(b sink.Batch, o int64) error {
+	return advance[member](s, until, func(b sink.Batch, o int64) error {
 		if o%4 == 3 {
 			return nil
 		}
@@ -101,20 +108,7 @@ func changeSome(dir string, until int64) error {
 // TestStateKill9 kills a process that changes a table again and again, at any moment, and with it its index in a folder of its own.
 func TestStateKill9(t *testing.T) {
 	dir, store := localStore(t)
-	for range 8 {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childStateVariable+"="+dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(150+rand.IntN(250)) * time.Millisecond)
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
-			t.Fatalf("the process ended by itself: %v", err)
-		}
-	}
+	sinktest.KillLoop(t, 8, childStateVariable, dir, 150*time.Millisecond, 400*time.Millisecond)
 	until := int64(100)
 	if info, err := Show(ctx, dir, 0); err == nil {
 		for _, p := range info.Progress {

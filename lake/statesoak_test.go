@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/tributary-io/tributary/internal/sinktest"
 	"github.com/tributary-io/tributary/lake/delta"
 	"github.com/tributary-io/tributary/lake/keyed"
 	"github.com/tributary-io/tributary/lake/object"
@@ -48,7 +49,7 @@ func changeRows(dir string, p int32) error {
 	if err != nil {
 		return err
 	}
-	return advanceForEver(w, p, 200, func(b sink.Batch, o int64) error {
+	return sinktest.Advance(w, part(p), 1<<40, 200, func(b sink.Batch, o int64) error {
 		m := soakChange(p, o)
 		return b.Append(nil, &m, meta(o))
 	})

@@ -13,6 +13,7 @@ import (
 	iceio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/table"
 
+	"github.com/tributary-io/tributary/internal/sinktest"
 	"github.com/tributary-io/tributary/lake/iceberg"
 	"github.com/tributary-io/tributary/lake/iceberg/sqlite"
 	"github.com/tributary-io/tributary/lake/sink"
@@ -133,115 +134,25 @@ const (
 	inputRows       = 40 // of each partition
 )
 
-// instance is one process that lands the input: it reads the table's progress, takes some records, and commits them. It may die
-// at any operation, and is then started again on what it left.
-type instance struct {
-	t     *testing.T
-	r     *rand.Rand
-	cat   iceberg.Catalog
-	plan  func(string) fault
-	w     sink.Writer
-	at    map[sink.Partition]int64 // where the next batch starts; nil: ask the table
-	stats *commitStats
+// newInstance lands the input in a table whose catalog and files fail by a plan. plan is looked at whenever the instance is started.
+func newInstance(t *testing.T, r *rand.Rand, cat iceberg.Catalog, plan *func(string) fault) *sinktest.Instance {
+	return &sinktest.Instance{T: t, Rand: r, Crashed: errCrashed,
+		// iceberg-go makes one error of several, and not always so that they can be told apart.
+		Explained: []error{errFault, errCrashed, catalog.ErrTableAlreadyExists},
+		Input:     &sinktest.Input{Partitions: inputPartitions, Rows: inputRows, Part: part, Add: addNumbered},
+		Open: func(context.Context) (sink.Writer, error) {
+			s := iceberg.Table("db.t", cat, iceberg.Compression("snappy", 0), iceberg.PartitionBy(iceberg.Bucket(2, "o")))
+			iceberg.WithCatalog(s, func(c catalog.Catalog) catalog.Catalog { return &faulty{Catalog: c, plan: *plan} })
+			return tryOpen[string, numbered](s)
+		}}
 }
 
-type commitStats struct{ landed, fenced, failed int }
-
-func (i *instance) start() bool {
-	s := iceberg.Table("db.t", i.cat, iceberg.Compression("snappy", 0), iceberg.PartitionBy(iceberg.Bucket(2, "o")))
-	iceberg.WithCatalog(s, func(c catalog.Catalog) catalog.Catalog { return &faulty{Catalog: c, plan: i.plan} })
-	w, err := tryOpen[string, numbered](s)
-	if err != nil {
-		i.check(err)
-		return false
+// addNumbered adds a row; one record in four is a tombstone or dead letter, which only moves.
+func addNumbered(b sink.Batch, n int32, o int64) error {
+	if o%4 == 3 {
+		return nil
 	}
-	i.w, i.at = w, nil
-	return true
-}
-
-func (i *instance) die() {
-	if i.w != nil {
-		i.w.Close()
-	}
-	i.w = nil
-}
-
-// check accepts the errors that faults may cause, and no others.
-func (i *instance) check(err error) {
-	// iceberg-go makes one error of several, and not always so that they can be told apart.
-	for _, ok := range []error{errFault, errCrashed, catalog.ErrTableAlreadyExists} {
-		if errors.Is(err, ok) {
-			i.stats.failed++
-			return
-		}
-	}
-	i.t.Errorf("an error that no fault explains: %v", err)
-}
-
-// step lands one batch, or fails trying.
-func (i *instance) step() {
-	if i.w == nil && !i.start() {
-		return
-	}
-	if i.at == nil {
-		var parts []sink.Partition
-		for n := range int32(inputPartitions) {
-			parts = append(parts, part(n))
-		}
-		at, err := i.w.Progress(ctx, parts)
-		if err != nil {
-			i.check(err)
-			i.die()
-			return
-		}
-		i.at = at
-	}
-	b := i.w.NewBatch()
-	moves := i.take(b)
-	_, err := i.w.Commit(ctx, b, moves)
-	for try := 0; err != nil && try < 2 && !sink.IsFenced(err) && !errors.Is(err, errCrashed); try++ {
-		i.check(err)
-		_, err = i.w.Commit(ctx, b, moves) // "the same call may be made again"
-	}
-	b.Release()
-	switch {
-	case err == nil:
-		i.stats.landed++
-		for _, m := range moves {
-			i.at[m.Partition] = m.To
-		}
-	case sink.IsFenced(err):
-		i.stats.fenced++
-		i.at = nil
-	default:
-		i.check(err)
-		i.at = nil
-		if errors.Is(err, errCrashed) {
-			i.die()
-		}
-	}
-}
-
-// take fills a batch with the next records of some partitions; one in four is a tombstone or dead letter, which only moves.
-func (i *instance) take(b sink.Batch) (moves []sink.Move) {
-	for n := range int32(inputPartitions) {
-		from := i.at[part(n)]
-		next := max(from, 0)
-		to := min(next+i.r.Int64N(8), inputRows)
-		if to == next && from != sink.NoOffset || i.r.IntN(4) == 0 {
-			continue
-		}
-		for o := next; o < to; o++ {
-			if o%4 == 3 {
-				continue
-			}
-			if err := b.Append(nil, &numbered{n, o, fmt.Sprint("row ", o)}, &sink.Meta{Topic: "orders", Partition: n, Offset: o}); err != nil {
-				i.t.Error(err)
-			}
-		}
-		moves = append(moves, sink.Move{Partition: part(n), From: from, To: to})
-	}
-	return moves
+	return b.Append(nil, &numbered{n, o, fmt.Sprint("row ", o)}, &sink.Meta{Topic: "orders", Partition: n, Offset: o})
 }
 
 // TestEveryRowOnceWhateverHappens runs two instances in turn over a catalog and files that fail, lose replies, refuse, and let
@@ -249,16 +160,18 @@ func (i *instance) take(b sink.Batch) (moves []sink.Move) {
 // once.
 func TestEveryRowOnceWhateverHappens(t *testing.T) {
 	iceberg.ShortPauses()
-	var total commitStats
+	var landed, fenced, failed int
 	for seed := range uint64(12) {
-		landUnderFaults(t, seed, &total)
+		for _, i := range landUnderFaults(t, seed) {
+			landed, fenced, failed = landed+i.Landed, fenced+i.Fenced, failed+i.Failed
+		}
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	t.Logf("%+v", total)
-	if total.landed == 0 || total.fenced == 0 || total.failed == 0 {
-		t.Errorf("the faults don't show: %+v", total)
+	t.Logf("%d batches landed, %d were fenced, %d attempts failed", landed, fenced, failed)
+	if landed == 0 || fenced == 0 || failed == 0 {
+		t.Error("the faults don't show")
 	}
 }
 
@@ -276,50 +189,36 @@ func faultPlan(seed uint64) func(string) fault {
 	}
 }
 
-func landUnderFaults(t *testing.T, seed uint64, stats *commitStats) {
+func landUnderFaults(t *testing.T, seed uint64) [2]*sinktest.Instance {
 	r := rand.New(rand.NewPCG(seed, 1))
 	cat, plan := memoryPlace(t), faultPlan(seed)
-	procs := []*instance{{t: t, r: r, cat: cat, plan: plan, stats: stats}, {t: t, r: r, cat: cat, plan: plan, stats: stats}}
-	foreign := &instance{t: t, r: r, cat: cat, stats: &commitStats{}}
-	for n := 0; ; n++ {
-		switch n {
-		case 150: // enough of faults: let it end
-			for _, p := range procs {
-				p.die()
-				p.plan = nil
-			}
-		case 2000:
-			t.Fatal("no end")
+	both := [2]*sinktest.Instance{newInstance(t, r, cat, &plan), newInstance(t, r, cat, &plan)}
+	var noFaults func(string) fault
+	foreign := newInstance(t, r, cat, &noFaults)
+	sinktest.Weather(t, r, both, func() bool { return allLanded(t, foreign) }, func() { plan = nil }, func(n int) {
+		if r.IntN(20) != 0 || foreign.Writer() == nil {
+			return
 		}
-		procs[r.IntN(2)].step()
-		if n%10 == 9 && allLanded(t, foreign) {
-			break
+		tx := iceberg.TableOf(foreign.Writer()).NewTransaction()
+		if err := tx.SetProperties(icebergo.Properties{"foreign": fmt.Sprint(n)}); err != nil {
+			t.Fatal(err)
 		}
-		if r.IntN(20) == 0 && foreign.w != nil {
-			tbl := iceberg.TableOf(foreign.w)
-			tx := tbl.NewTransaction()
-			if err := tx.SetProperties(icebergo.Properties{"foreign": fmt.Sprint(n)}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := tx.Commit(ctx); err != nil {
-				t.Fatal(err)
-			}
+		if _, err := tx.Commit(ctx); err != nil {
+			t.Fatal(err)
 		}
-	}
-	for _, p := range procs {
-		p.die()
-	}
-	checkLanded(t, iceberg.TableOf(foreign.w))
-	foreign.die()
+	})
+	checkLanded(t, iceberg.TableOf(foreign.Writer()))
+	foreign.Die()
+	return both
 }
 
 // allLanded reads the progress by a writer without faults.
-func allLanded(t *testing.T, foreign *instance) bool {
-	if foreign.w == nil && !foreign.start() {
+func allLanded(t *testing.T, foreign *sinktest.Instance) bool {
+	if !foreign.Start(ctx) {
 		return false
 	}
 	for n := range int32(inputPartitions) {
-		if progress(t, foreign.w, n) != inputRows {
+		if progress(t, foreign.Writer(), n) != inputRows {
 			return false
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/tributary-io/tributary/internal/sinktest"
 	"github.com/tributary-io/tributary/lake/iceberg"
 	"github.com/tributary-io/tributary/lake/iceberg/sqlite"
 	"github.com/tributary-io/tributary/lake/icebergreaders"
@@ -24,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childVariable); dir != "" {
-		landUntilKilled(dir)
+		sinktest.ExitUnless(landSome(dir, 1<<40))
 		return
 	}
 	// The SQL catalog's connections are closed in the background.

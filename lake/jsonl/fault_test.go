@@ -2,16 +2,14 @@ package jsonl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-io/tributary/internal/sinktest"
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/readers"
 	"github.com/tributary-io/tributary/lake/sink"
@@ -33,116 +31,28 @@ func kind(offset int64) string {
 	return "row"
 }
 
-// instance is one process that lands the input: it reads the landing's progress, takes some records, and commits them. It may die at any
-// operation of its store, and is then started again on what it left.
-type instance struct {
-	t     *testing.T
-	r     *rand.Rand
-	inner object.Store
-	plan  func(object.Call) object.Fault
-	w     sink.Writer
-	at    map[sink.Partition]int64 // where the next batch starts; nil: ask the landing
-}
-
-func (i *instance) start(ctx context.Context) bool {
-	faulty := &object.Faulty{Inner: i.inner, Plan: i.plan}
-	s := Sink("t", Store(faulty))
-	w, err := tryOpenIn(ctx, s)
-	if err != nil {
-		i.check(err)
-		return false
-	}
-	i.w, i.at = w, nil
-	return true
-}
-
-func tryOpenIn(ctx context.Context, s sink.Sink) (sink.Writer, error) {
-	if err := s.Bind(textType, bytesType); err != nil {
-		return nil, err
-	}
-	return s.Open(ctx, testEnv())
-}
-
-// check accepts the errors that faults may cause, and no others.
-func (i *instance) check(err error) {
-	for _, ok := range []error{object.ErrFault, object.ErrCrashed, object.ErrNoSpace, object.ErrUnknown, context.DeadlineExceeded} {
-		if errors.Is(err, ok) {
-			return
-		}
-	}
-	i.t.Errorf("an error that no fault explains: %v", err)
-}
-
-// step lands one batch, or fails trying.
-func (i *instance) step() {
-	// An outcome in doubt is pursued until the context ends, even after a "crash", which real processes don't outlive.
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	if i.w == nil && !i.start(ctx) {
-		return
-	}
-	if i.at == nil && !i.seek(ctx) {
-		return
-	}
-	b := i.w.NewBatch()
-	defer b.Release()
-	moves := i.take(b)
-	_, err := i.w.Commit(ctx, b, moves)
-	for try := 0; err != nil && try < 3 && !sink.IsFenced(err) && !errors.Is(err, object.ErrCrashed); try++ {
-		i.check(err)
-		_, err = i.w.Commit(ctx, b, moves) // "the same call may be made again"
-	}
-	switch {
-	case err == nil:
-		for _, m := range moves {
-			i.at[m.Partition] = m.To
-		}
-	case sink.IsFenced(err):
-		i.at = nil
-	default:
-		i.check(err)
-		i.at = nil
-		if errors.Is(err, object.ErrCrashed) {
-			i.w = nil
-		}
-	}
-}
-
-func (i *instance) seek(ctx context.Context) bool {
-	var parts []sink.Partition
-	for n := range int32(inputPartitions) {
-		parts = append(parts, part(n))
-	}
-	at, err := i.w.Progress(ctx, parts)
-	if err != nil {
-		i.check(err)
-		if errors.Is(err, object.ErrCrashed) {
-			i.w = nil
-		}
-		return false
-	}
-	i.at = at
-	return true
-}
-
-// take fills a batch with the next records of some partitions.
-func (i *instance) take(b sink.Batch) (moves []sink.Move) {
-	for n := range int32(inputPartitions) {
-		from := i.at[part(n)]
-		next := max(from, 0)
-		to := min(next+i.r.Int64N(8), inputRows)
-		if to == next && from != sink.NoOffset || i.r.IntN(4) == 0 {
-			continue
-		}
-		for o := next; o < to; o++ {
-			text := map[string]string{"row": fmt.Sprintf(`{"p":%d,"o":%d}`, n, o), "tombstone": "", "reject": "{"}[kind(o)]
-			if err := add(b, "k", text, meta(n, o)); (err != nil) != (kind(o) == "reject") {
-				i.t.Error(err)
+// newInstance lands the input on a store, which fails by a plan. plan is looked at whenever the instance is started.
+func newInstance(t *testing.T, r *rand.Rand, store object.Store, plan *func(object.Call) object.Fault) *sinktest.Instance {
+	return &sinktest.Instance{T: t, Rand: r, Crashed: object.ErrCrashed, Patience: 10 * time.Second,
+		Explained: []error{object.ErrFault, object.ErrCrashed, object.ErrNoSpace, object.ErrUnknown, context.DeadlineExceeded},
+		Input:     &sinktest.Input{Partitions: inputPartitions, Rows: inputRows, Part: part, Add: addKind},
+		Open: func(ctx context.Context) (sink.Writer, error) {
+			s := Sink("t", Store(&object.Faulty{Inner: store, Plan: *plan}))
+			if err := s.Bind(textType, bytesType); err != nil {
+				return nil, err
 			}
-		}
-		moves = append(moves, sink.Move{Partition: part(n), From: from, To: to})
+			return s.Open(ctx, testEnv())
+		}}
+}
+
+// addKind adds the record at an offset; a reject is an error of that record alone.
+func addKind(b sink.Batch, n int32, o int64) error {
+	text := map[string]string{"row": fmt.Sprintf(`{"p":%d,"o":%d}`, n, o), "tombstone": "", "reject": "{"}[kind(o)]
+	err := add(b, "k", text, meta(n, o))
+	if (err != nil) != (kind(o) == "reject") {
+		return fmt.Errorf("a %s gives %v", kind(o), err)
 	}
-	return moves
+	return nil
 }
 
 // checkLanded compares the landing with the input: each record that makes a row exactly once, everything else counted.
@@ -226,20 +136,12 @@ func landUnderFaults(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	store := object.NewMemory("t")
 	plan := faultPlan(seed)
-	procs := []*instance{{t: t, r: r, inner: store, plan: plan}, {t: t, r: r, inner: store, plan: plan}}
-	for n := 0; n%10 != 0 || !done(t, store); n++ {
-		switch n {
-		case 400: // enough of faults: let it end
-			for _, p := range procs {
-				p.w, p.plan = nil, nil
-			}
-		case 3000:
-			t.Fatal("no end")
-		}
-		procs[r.IntN(2)].step()
-	}
+	both := [2]*sinktest.Instance{newInstance(t, r, store, &plan), newInstance(t, r, store, &plan)}
+	sinktest.Weather(t, r, both, func() bool { return done(t, store) }, func() { plan = nil }, nil)
 	checkLanded(t, store)
 }
+
+var noFaults func(object.Call) object.Fault
 
 // TestCrashAtEachOperation lets the process die before, and after, each single operation of a commit, and lands the rest with another.
 func TestCrashAtEachOperation(t *testing.T) {
@@ -250,21 +152,24 @@ func TestCrashAtEachOperation(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(1, 1))
 				var mu sync.Mutex
-				first := &instance{t: t, r: r, inner: store, plan: func(object.Call) object.Fault {
+				plan := func(object.Call) object.Fault {
 					mu.Lock()
 					defer mu.Unlock()
 					if calls++; calls == n {
 						return fault
 					}
 					return object.NoFault
-				}}
+				}
+				first := newInstance(t, r, store, &plan)
 				for range 3 {
-					first.step()
+					first.Step()
 				}
-				second := &instance{t: t, r: r, inner: store}
+				first.Die()
+				second := newInstance(t, r, store, &noFaults)
 				for !done(t, store) {
-					second.step()
+					second.Step()
 				}
+				second.Die()
 				checkLanded(t, store)
 			})
 			if t.Failed() {
@@ -283,19 +188,9 @@ func TestConcurrentInstances(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var wg sync.WaitGroup
-	for n := range uint64(4) {
-		wg.Go(func() {
-			i := &instance{t: t, r: rand.New(rand.NewPCG(n, 3)), inner: store}
-			for steps := 0; steps < 5000; steps++ {
-				i.step()
-				if i.at != nil && i.at[part(0)] == inputRows && i.at[part(1)] == inputRows && i.at[part(2)] == inputRows {
-					break
-				}
-			}
-		})
-	}
-	wg.Wait()
+	sinktest.Crowd(func(n uint64) *sinktest.Instance {
+		return newInstance(t, rand.New(rand.NewPCG(n, 3)), store, &noFaults)
+	})
 	checkLanded(t, store)
 }
 
@@ -308,50 +203,19 @@ func landSome(dir string, until int64) error {
 	if err != nil {
 		return err
 	}
-	got, err := w.Progress(ctx, []sink.Partition{part(0)})
-	for from := got[part(0)]; err == nil && from < until; {
-		next := max(from, 0)
-		to := min(next+1+rand.Int64N(20), until)
-		b := w.NewBatch()
-		for o := next; o < to; o++ {
-			m := meta(0, o)
-			m.Timestamp += o % 3 * msPerDay // three files each time
-			if err := add(b, "k", fmt.Sprintf(`{"o":%d}`, o), m); err != nil {
-				return err
-			}
-		}
-		_, err = w.Commit(ctx, b, []sink.Move{move(0, from, to)})
-		b.Release()
-		from = to
-	}
-	return err
-}
-
-func landUntilKilled(dir string) {
-	if err := landSome(dir, 1<<40); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	defer w.Close()
+	return sinktest.Advance(w, part(0), until, 20, func(b sink.Batch, o int64) error {
+		m := meta(0, o)
+		m.Timestamp += o % 3 * msPerDay // three files each time
+		return add(b, "k", fmt.Sprintf(`{"o":%d}`, o), m)
+	})
 }
 
 // TestKill9 kills a landing process again and again, at any moment. Every offset up to the end has its row, once, and DuckDB counts the same
 // in the files that the manifests name.
 func TestKill9(t *testing.T) {
 	dir := t.TempDir()
-	for range 8 {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childVariable+"="+dir)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Duration(100+rand.IntN(200)) * time.Millisecond)
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
-			t.Fatalf("the landing process ended by itself: %v", err)
-		}
-	}
+	sinktest.KillLoop(t, 8, childVariable, dir, 100*time.Millisecond, 300*time.Millisecond)
 	l, err := Open(ctx, dir)
 	if err != nil {
 		t.Fatal(err)

@@ -12,13 +12,14 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/tributary-io/tributary/internal/sinktest"
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/sink"
 )
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childVariable); dir != "" {
-		landUntilKilled(dir)
+		sinktest.ExitUnless(landSome(dir, 1<<40))
 		return
 	}
 	goleak.VerifyTestMain(m)
