@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"slices"
 	"sync"
@@ -220,20 +219,6 @@ func (c *catalog) inputsOf(sub *plan.Subtopology, matched map[string][]string) [
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// signature digests what two instances must agree on about a sub-topology before one may take over a task of it from the other.
-func signature(p *plan.Plan, sub *plan.Subtopology) uint64 {
-	h := fnv.New64a()
-	fmt.Fprintln(h, sub.ID, sub.Lake, sub.SourceTopics)
-	for _, n := range sub.Nodes {
-		fmt.Fprintln(h, n.Name, n.Kind, n.Topics, n.Pattern, n.Topic, n.Stores)
-	}
-	for _, name := range sub.Stores {
-		s := p.Stores[name]
-		fmt.Fprintln(h, name, s.Spec.Kind, s.Changelog, s.SourceAsChangelog)
-	}
-	return h.Sum64()
 }
 
 // topic returns a topic, asking the brokers for one that isn't known yet: records may choose their own.

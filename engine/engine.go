@@ -24,6 +24,7 @@ import (
 	"github.com/tributary-io/tributary/internal/task"
 	"github.com/tributary-io/tributary/state"
 	"github.com/tributary-io/tributary/topology"
+	"github.com/tributary-io/tributary/topology/plansafety"
 )
 
 // Engine is one instance of an application. Make it with New, and call Run once.
@@ -57,6 +58,7 @@ type Engine struct {
 	membership     group.Membership
 	protocol       Protocol // of the membership: Classic or Streams
 	members        *members
+	version        *version
 	known          atomic.Pointer[catalog] // see catalog
 	queue          *runQueue
 	gate           *gate
@@ -116,7 +118,7 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 		return nil, errors.New("engine: no plan")
 	}
 	e := &Engine{
-		plan: p.Internal(), generated: p.GeneratedNames(), renderer: p.Renderer, cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),
+		plan: p.Internal(), version: newVersion(p.Internal(), plansafety.Snapshot(p)), generated: p.GeneratedNames(), renderer: p.Renderer, cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),
 		states: lifecycle{listener: cfg.onState, clock: cfg.clock, since: cfg.clock()},
 		queue:  newRunQueue(), gate: newGate(), mail: newMailbox(), look: make(chan struct{}, 1), landers: map[string]*lander.Lander{}, runners: map[task.ID]*runner{}, standbys: map[task.ID]*standby{},
 		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), standbySlots: make(chan struct{}, standbysAtOnce), purgedTo: map[task.TopicPartition]int64{}, purgeRefused: map[string]bool{}, parting: map[task.ID]int{},

@@ -105,6 +105,7 @@ func (m *members) Metadata() group.Metadata {
 	self := assign.Member{
 		TopologyHash: m.e.plan.Hash, Signatures: m.e.catalog().signatures, Lags: m.e.localState(m.claimed),
 		Endpoint: m.endpoint, Nonce: m.nonce, Tags: m.e.cfg.tags, Sizes: sizes,
+		Shapes: m.e.version.shapes, Plan: m.e.version.data,
 	}
 	maps.Copy(self.Lags, left)
 	for id, lag := range m.e.standbyLags() {
@@ -129,19 +130,46 @@ func (m *members) Assign(_ context.Context, metas map[string][]byte) (map[string
 		all = append(all, member)
 	}
 	target := assign.Assign(assign.Problem{
-		Tasks: m.e.catalog().ids, Signatures: m.e.catalog().signatures, Stateful: m.e.catalog().stateful, Members: all, Options: m.e.cfg.spread})
+		Tasks: m.e.catalog().ids, Signatures: m.e.catalog().signatures, Shapes: m.e.version.shapes, Stateful: m.e.catalog().stateful, Members: all, Options: m.e.cfg.spread})
 	now, moving := assign.HandOver(target, all)
 	out := make(map[string]group.Assignment, len(all))
 	standbys, warming := 0, 0
 	for _, member := range all {
 		p := now[member.ID]
 		standbys, warming = standbys+len(p.Standbys), warming+len(target[member.ID].Warmups)
-		a := assign.Assignment{TopologyHash: member.TopologyHash, Placement: p}
+		a := assign.Assignment{TopologyHash: member.TopologyHash, Placement: p, Shapes: m.e.version.shapes, Leader: m.e.plan.Hash}
+		if member.TopologyHash != m.e.plan.Hash {
+			a.Plan = m.e.version.data
+		}
 		out[member.ID] = group.Assignment{Partitions: m.partitionsOf(p.Active), Data: assign.AppendAssignment(nil, &a)}
 	}
+	m.meetMembers(all)
 	m.e.log.Info("assigned the group's tasks", "members", len(all), "tasks", len(m.e.catalog().ids), "moving_later", moving, "standbys", standbys, "warming_up", warming)
 	m.probeLater(warming > 0)
 	return out, nil
+}
+
+// meetMembers has the leader say which members run other versions of the topology.
+func (m *members) meetMembers(all []assign.Member) {
+	counts := map[string]int{}
+	var met []otherVersion
+	for _, member := range all {
+		if hash := member.TopologyHash; hash != m.e.plan.Hash {
+			if counts[hash]++; counts[hash] == 1 {
+				met = append(met, otherVersion{"member " + member.ID, hash, member.Shapes, member.Plan})
+			}
+		}
+	}
+	m.e.version.others(m.e.log, thisLeads, met...)
+}
+
+// meetLeader says how the topology of the member that leads the group differs from this one's.
+func (m *members) meetLeader(a *assign.Assignment) {
+	if a.Leader == "" || a.Leader == m.e.plan.Hash {
+		m.e.version.others(m.e.log, itLeads)
+		return
+	}
+	m.e.version.others(m.e.log, itLeads, otherVersion{"the leader", a.Leader, a.Shapes, a.Plan})
 }
 
 // probeLater has the leader look again after a while, should a member that has caught up not have been heard.
@@ -186,7 +214,8 @@ func (m *members) Assigned(data []byte) error {
 			return err
 		}
 	}
-	m.take(a.Placement)
+	m.take(m.e.version.shared(&a))
+	m.meetLeader(&a)
 	if len(data) > 0 && a.TopologyHash != m.e.plan.Hash { // a static member's restart with another topology: the broker gave out what was decided for the old one
 		m.e.log.Info("the assignment was made for another version of the topology: asking for a new one")
 		m.ask()

@@ -39,7 +39,7 @@ type statsCollector struct {
 	state, tasks, processed, produced, commits, aborted, dropped *prometheus.Desc
 	lag, position, streamTime, inputTime, holds, enforced        *prometheus.Desc
 	restored, restoreLeft                                        *prometheus.Desc
-	standbys, standbyLag, standbyRecords                         *prometheus.Desc
+	otherVersions, standbys, standbyLag, standbyRecords          *prometheus.Desc
 	ckptMade, ckptSent, ckptAdopted, ckptFailed, ckptReceived    *prometheus.Desc
 	ckptKept                                                     *prometheus.Desc
 	lakeCommits, lakeRows, lakeRetries, lakeFenced, lakeOpen     *prometheus.Desc
@@ -69,6 +69,7 @@ func newStatsCollector(e *Engine, labels prometheus.Labels) *statsCollector {
 	c.enforced = desc("task_enforced_records_total", "Records processed although an input was still empty after MaxTaskIdle.", "task")
 	c.restored = desc("restored_records", "Records restored by the last restore of a task.", "task")
 	c.restoreLeft = desc("restore_left_offsets", "Changelog offsets still to be restored.", "task")
+	c.otherVersions = desc("other_versions", "1 while members of the group run another version of the topology, as far as this one knows.")
 	c.standbys = desc("standbys", "Copies of tasks that run elsewhere, by whether they follow or are restored.", "phase")
 	c.standbyLag = desc("standby_lag_records", "Changelog offsets that a copy is behind, as far as known.", "task")
 	c.standbyRecords = desc("standby_records_total", "Changelog records applied to copies that follow.")
@@ -126,6 +127,7 @@ func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(c.tasks, float64(running), "running")
 	gauge(c.tasks, float64(len(s.Tasks)-running), "opening")
+	gauge(c.otherVersions, float64(min(1, len(s.OtherVersions))))
 	following := 0
 	for _, t := range s.Standbys {
 		if t.Following {

@@ -65,6 +65,9 @@ type Stats struct {
 	Tasks []TaskStats
 	// Standbys are the copies that this instance keeps of tasks that run elsewhere.
 	Standbys []StandbyStats
+	// OtherVersions says in lines how the topologies of other members of the group differ from this instance's, the other one first: of the
+	// one that leads the group, or of all if this instance leads it. Empty where all are equal, and under the streams protocol.
+	OtherVersions []string
 	// Dropped counts the records left out since the start, by node and reason, over all tasks that ran here.
 	Dropped []Dropped
 	Lake    []LakeStats
@@ -188,6 +191,7 @@ func (e *Engine) Stats() Stats {
 	s.State, s.Since = e.states.get()
 	s.Checkpoints = e.checkpointStats()
 	s.Memory = e.memoryStats()
+	s.OtherVersions = e.version.differs()
 	s.Standbys, s.StandbyRecords = e.standbyStats(), e.follower.applied.Load()
 	e.stats.mu.Lock()
 	s.LastCommit, s.CommitTook = e.stats.lastCommit, e.stats.latency

@@ -84,7 +84,7 @@ func (r *Report) String() string {
 			mark = "!"
 			losing++
 		}
-		fmt.Fprintf(&b, "%s %-14s %-14s %s\n", mark, c.Status, c.Thing, c.names())
+		fmt.Fprintf(&b, "%s %-14s %-14s %s\n", mark, c.Status, c.Thing, c.Names())
 		for _, d := range c.Differences {
 			fmt.Fprintf(&b, "      %s\n", d)
 		}
@@ -103,7 +103,8 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-func (c *Change) names() string {
+// Names are the thing's names: one, or two with an arrow between them where they differ.
+func (c *Change) Names() string {
 	switch {
 	case c.Old == "":
 		return c.New

@@ -12,6 +12,8 @@ type Problem struct {
 	Members []Member
 	// Signatures gives the leader's own signature of each sub-topology.
 	Signatures map[int32]uint64
+	// Shapes gives the leader's own shape of each sub-topology.
+	Shapes map[int32]uint64
 	// Stateful names the sub-topologies whose tasks have state that other members can have copies of.
 	Stateful map[int32]bool
 	Options
@@ -28,6 +30,12 @@ type Options struct {
 	AcceptableLag int64
 	// SpreadTags names tags, the most important first, in which the copies of a task and the task itself should differ (KIP-708).
 	SpreadTags []string
+}
+
+// declares tells whether a member has a sub-topology as the leader has it.
+func (p *Problem) declares(m *Member, sub int32) bool {
+	sig, ok := m.Signatures[sub]
+	return ok && sig == p.Signatures[sub] && (m.Format < formatShapes || m.Shapes[sub] == p.Shapes[sub])
 }
 
 // Placement is what a member is to have.
@@ -132,7 +140,7 @@ func newAssigner(p Problem) *assigner {
 	for _, s := range a.subs {
 		slices.Sort(s.parts)
 		for _, m := range a.members {
-			if sig, ok := m.Signatures[s.id]; ok && sig == p.Signatures[s.id] {
+			if p.declares(m.Member, s.id) {
 				s.eligible = append(s.eligible, m)
 			}
 		}

@@ -204,6 +204,34 @@ func TestOnlyMembersThatKnowTheSubtopologyGetItsTasks(t *testing.T) {
 	}
 }
 
+// Equal names are not enough: a member that declares a store otherwise gets nothing of it. One of a former version can't tell.
+func TestOnlyMembersThatDeclareTheSubtopologyEquallyGetItsTasks(t *testing.T) {
+	sigs, shapes := sameSignatures(2), map[int32]uint64{0: 1, 1: 2}
+	members := makeMembers(3, sigs)
+	for i := range members {
+		members[i].Format, members[i].Shapes = formatVersion, shapes
+	}
+	members[1].Shapes = map[int32]uint64{0: 1, 1: 7}
+	members[2].Format, members[2].Shapes = formatShapes-1, nil
+	got := activeOf(Assign(Problem{Tasks: makeTasks(3, 6), Signatures: sigs, Shapes: shapes, Members: members}))
+	has := func(member string, sub int32) (n int) {
+		for _, task := range got[member] {
+			if task.Subtopology == sub {
+				n++
+			}
+		}
+		return n
+	}
+	for member, want := range map[string]int{"m00": 3, "m01": 0, "m02": 3} {
+		if n := has(member, 1); n != want {
+			t.Errorf("%s has %d tasks of sub-topology 1, want %d", member, n, want)
+		}
+		if n := has(member, 0); n != 1 {
+			t.Errorf("%s has %d tasks of sub-topology 0, want 1", member, n)
+		}
+	}
+}
+
 // A rebalance ends: members that give up what they are told reach the target, and no task has two members at any time.
 func TestHandOverReachesTheTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

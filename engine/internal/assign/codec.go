@@ -11,9 +11,10 @@ import (
 // The format's version that is written, and the oldest reader that understands it. A reader takes every version whose
 // minReader is at most its own version, and ignores what follows behind the fields that it knows.
 const (
-	formatVersion  = 2
+	formatVersion  = 3
 	minReader      = 1
 	formatStandbys = 2 // the first version whose members keep standbys
+	formatShapes   = 3 // the first version whose members tell what they declare
 )
 
 // ErrFormat is wrapped by errors about bytes that are not in the format.
@@ -23,11 +24,7 @@ var ErrFormat = errors.New("not in the assignment format")
 func AppendMember(dst []byte, m *Member) []byte {
 	dst = append(dst, formatVersion, minReader)
 	dst = appendString(dst, m.TopologyHash)
-	dst = binary.AppendUvarint(dst, uint64(len(m.Signatures)))
-	for _, sub := range slices.Sorted(maps.Keys(m.Signatures)) {
-		dst = binary.AppendUvarint(dst, uint64(sub))
-		dst = binary.BigEndian.AppendUint64(dst, m.Signatures[sub])
-	}
+	dst = appendHashes(dst, m.Signatures)
 	dst = appendTasks(dst, m.Owned)
 	dst = appendNumbers(dst, m.Lags)
 	dst = appendString(dst, m.Endpoint)
@@ -38,19 +35,14 @@ func AppendMember(dst []byte, m *Member) []byte {
 	for _, tag := range slices.Sorted(maps.Keys(m.Tags)) {
 		dst = appendString(appendString(dst, tag), m.Tags[tag])
 	}
-	return dst
+	return appendString(appendHashes(dst, m.Shapes), string(m.Plan))
 }
 
 // DecodeMember reads what AppendMember wrote.
 func DecodeMember(id string, data []byte) (Member, error) {
 	d := newDecoder(data)
 	m := Member{ID: id, Format: d.version, TopologyHash: d.string()}
-	n := d.count(9)
-	m.Signatures = make(map[int32]uint64, n)
-	for range n {
-		sub := d.int31()
-		m.Signatures[sub] = d.uint64()
-	}
+	m.Signatures = d.hashes()
 	m.Owned = d.tasks()
 	m.Lags = d.numbers()
 	m.Endpoint = d.string()
@@ -64,6 +56,9 @@ func DecodeMember(id string, data []byte) (Member, error) {
 			m.Tags[tag] = d.string()
 		}
 	}
+	if d.version >= formatShapes {
+		m.Shapes, m.Plan = d.hashes(), []byte(d.string())
+	}
 	if d.err != nil {
 		return Member{}, fmt.Errorf("metadata of member %q: %w", id, d.err)
 	}
@@ -76,6 +71,11 @@ type Assignment struct {
 	// member's own: the broker hands out the old assignment without asking the leader.
 	TopologyHash string
 	Placement
+	// What the leader runs: its own Shapes, TopologyHash, and, where that isn't the member's, Plan. Nil and empty from a leader of format
+	// version 2 or earlier.
+	Shapes map[int32]uint64
+	Leader string
+	Plan   []byte
 }
 
 // AppendAssignment appends an assignment.
@@ -83,7 +83,8 @@ func AppendAssignment(dst []byte, a *Assignment) []byte {
 	dst = append(dst, formatVersion, minReader)
 	dst = appendString(dst, a.TopologyHash)
 	dst = appendTasks(dst, a.Active)
-	return appendTasks(appendTasks(dst, a.Standbys), a.Warmups)
+	dst = appendTasks(appendTasks(dst, a.Standbys), a.Warmups)
+	return appendString(appendString(appendHashes(dst, a.Shapes), a.Leader), string(a.Plan))
 }
 
 // DecodeAssignment reads what AppendAssignment wrote.
@@ -94,6 +95,9 @@ func DecodeAssignment(data []byte) (Assignment, error) {
 	if d.version >= formatStandbys {
 		a.Standbys, a.Warmups = d.tasks(), d.tasks()
 	}
+	if d.version >= formatShapes {
+		a.Shapes, a.Leader, a.Plan = d.hashes(), d.string(), []byte(d.string())
+	}
 	if d.err != nil {
 		return Assignment{}, fmt.Errorf("assignment: %w", d.err)
 	}
@@ -102,6 +106,16 @@ func DecodeAssignment(data []byte) (Assignment, error) {
 
 func appendString(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+// appendHashes appends a hash for each of some sub-topologies.
+func appendHashes(dst []byte, hashes map[int32]uint64) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(hashes)))
+	for _, sub := range slices.Sorted(maps.Keys(hashes)) {
+		dst = binary.AppendUvarint(dst, uint64(sub))
+		dst = binary.BigEndian.AppendUint64(dst, hashes[sub])
+	}
+	return dst
 }
 
 func appendTask(dst []byte, t TaskID) []byte {
@@ -196,6 +210,16 @@ func (d *decoder) count(size int) int {
 }
 
 func (d *decoder) string() string { return string(d.take(d.count(1))) }
+
+func (d *decoder) hashes() map[int32]uint64 {
+	n := d.count(9)
+	hashes := make(map[int32]uint64, n)
+	for range n {
+		sub := d.int31()
+		hashes[sub] = d.uint64()
+	}
+	return hashes
+}
 
 func (d *decoder) task() TaskID {
 	sub := d.int31()

@@ -13,30 +13,43 @@ func sampleMember() Member {
 		ID: "m", TopologyHash: "abc", Signatures: map[int32]uint64{0: 1, 300: 1 << 63},
 		Owned: []TaskID{{0, 1}, {300, 2}}, Lags: map[TaskID]int64{{0, 5}: 700},
 		Endpoint: "host:1", Nonce: 9,
-		Follows: []TaskID{{0, 5}}, Sizes: map[TaskID]int64{{0, 1}: 70}, Tags: map[string]string{"rack": "r1", "zone": "z"}, Format: 2,
+		Follows: []TaskID{{0, 5}}, Sizes: map[TaskID]int64{{0, 1}: 70}, Tags: map[string]string{"rack": "r1", "zone": "z"},
+		Shapes: map[int32]uint64{0: 5}, Plan: []byte("plan"), Format: 3,
 	}
 }
 
 // The bytes are a format between versions of an application: these must be readable for ever.
 const (
 	memberFields1   = "03616263" + "02" + "00" + "0000000000000001" + "ac02" + "8000000000000000" + "02" + "0001" + "ac0202" + "01" + "0005" + "bc05" + "06686f73743a31" + "00000009"
-	memberBytes     = "0201" + memberFields1 + "01" + "0005" + "01" + "0001" + "46" + "02" + "047261636b" + "027231" + "047a6f6e65" + "017a"
+	memberFields2   = memberFields1 + "01" + "0005" + "01" + "0001" + "46" + "02" + "047261636b" + "027231" + "047a6f6e65" + "017a"
+	shapes          = "01" + "00" + "0000000000000005"
+	memberBytes     = "0301" + memberFields2 + shapes + "04" + "706c616e"
 	assignFields1   = "03616263" + "02" + "0001" + "ac0202"
-	assignmentBytes = "0201" + assignFields1 + "01" + "0005" + "01" + "0100"
+	assignFields2   = assignFields1 + "01" + "0005" + "01" + "0100"
+	assignmentBytes = "0301" + assignFields2 + shapes + "03616264" + "04" + "706c616e"
 )
 
-// What the first version wrote is read, and tells that its writer keeps no standbys; what is written now has that at its beginning, so the
-// first version's readers read it.
-func TestFirstVersion(t *testing.T) {
-	data, _ := hex.DecodeString("0101" + memberFields1)
-	want := sampleMember()
-	want.Follows, want.Sizes, want.Tags, want.Format = nil, nil, nil, 1
-	if got, err := DecodeMember("m", data); err != nil || !cmp.Equal(got, want) {
-		t.Errorf("member: %v %s", err, cmp.Diff(want, got))
+// What former versions wrote is read, and tells what its writers don't know of (standbys, shapes); what is written now has that at its
+// beginning, so their readers read it.
+func TestFormerVersions(t *testing.T) {
+	first, second := sampleMember(), sampleMember()
+	first.Follows, first.Sizes, first.Tags, first.Shapes, first.Plan, first.Format = nil, nil, nil, nil, nil, 1
+	second.Shapes, second.Plan, second.Format = nil, nil, 2
+	for text, want := range map[string]Member{"0101" + memberFields1: first, "0201" + memberFields2: second} {
+		data, _ := hex.DecodeString(text)
+		if got, err := DecodeMember("m", data); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("member: %v %s", err, cmp.Diff(want, got))
+		}
 	}
-	data, _ = hex.DecodeString("0101" + assignFields1)
-	if got, err := DecodeAssignment(data); err != nil || !cmp.Equal(got, Assignment{TopologyHash: "abc", Placement: Placement{Active: []TaskID{{0, 1}, {300, 2}}}}) {
-		t.Errorf("assignment: %v %+v", err, got)
+	active := []TaskID{{0, 1}, {300, 2}}
+	for text, want := range map[string]Assignment{
+		"0101" + assignFields1: {TopologyHash: "abc", Placement: Placement{Active: active}},
+		"0201" + assignFields2: {TopologyHash: "abc", Placement: Placement{Active: active, Standbys: []TaskID{{0, 5}}, Warmups: []TaskID{{1, 0}}}},
+	} {
+		data, _ := hex.DecodeString(text)
+		if got, err := DecodeAssignment(data); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("assignment: %v %s", err, cmp.Diff(want, got))
+		}
 	}
 }
 
@@ -49,7 +62,8 @@ func TestFormatIsStable(t *testing.T) {
 	if got, err := DecodeMember("m", data); err != nil || !cmp.Equal(got, m) {
 		t.Errorf("member: %v %s", err, cmp.Diff(m, got))
 	}
-	a := Assignment{TopologyHash: "abc", Placement: Placement{Active: []TaskID{{0, 1}, {300, 2}}, Standbys: []TaskID{{0, 5}}, Warmups: []TaskID{{1, 0}}}}
+	a := Assignment{TopologyHash: "abc", Placement: Placement{Active: []TaskID{{0, 1}, {300, 2}}, Standbys: []TaskID{{0, 5}}, Warmups: []TaskID{{1, 0}}},
+		Shapes: map[int32]uint64{0: 5}, Leader: "abd", Plan: []byte("plan")}
 	if got := hex.EncodeToString(AppendAssignment(nil, &a)); got != assignmentBytes {
 		t.Errorf("assignment: got %s, want %s", got, assignmentBytes)
 	}
@@ -62,11 +76,11 @@ func TestFormatIsStable(t *testing.T) {
 func TestLaterVersions(t *testing.T) {
 	m := sampleMember()
 	data := AppendMember(nil, &m)
-	data[0], m.Format = 3, 3
+	data[0], m.Format = 4, 4
 	if got, err := DecodeMember("m", append(data, "new field"...)); err != nil || !cmp.Equal(got, m) {
 		t.Errorf("a later version that this reader may read: %v %s", err, cmp.Diff(m, got))
 	}
-	data[1] = 3
+	data[1] = 4
 	if _, err := DecodeMember("m", data); !errors.Is(err, ErrFormat) {
 		t.Errorf("a later version that this reader may not read: %v", err)
 	}
@@ -86,6 +100,9 @@ func FuzzDecode(f *testing.F) {
 			if m.Sizes == nil { // of a first version
 				m.Follows, m.Sizes, m.Tags = again.Follows, again.Sizes, again.Tags
 			}
+			if m.Shapes == nil { // of the second
+				m.Shapes, m.Plan = again.Shapes, again.Plan
+			}
 			if err != nil || !cmp.Equal(m, again) {
 				t.Fatalf("%v %s", err, cmp.Diff(m, again))
 			}
@@ -97,6 +114,9 @@ func FuzzDecode(f *testing.F) {
 			Sort(a.Warmups)
 			if a.Standbys == nil { // of a first version
 				a.Standbys, a.Warmups = again.Standbys, again.Warmups
+			}
+			if a.Shapes == nil { // of the second
+				a.Shapes, a.Plan = again.Shapes, again.Plan
 			}
 			if err != nil || !cmp.Equal(a, again) {
 				t.Fatalf("%v %s", err, cmp.Diff(a, again))

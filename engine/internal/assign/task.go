@@ -66,6 +66,15 @@ type Member struct {
 	Sizes map[TaskID]int64
 	// Tags describe where the member runs: a zone, a rack.
 	Tags map[string]string
+
+	// What follows is known of members of format version 3 and later.
+
+	// Shapes has a hash of all that the member declares of each sub-topology, where Signatures has only names and topics. A task goes only
+	// to members whose shape of its sub-topology is the leader's, too.
+	Shapes map[int32]uint64
+	// Plan is the member's topology, to say how it differs from another's; for assign it is only bytes.
+	Plan []byte
+
 	// Format is the version of the format that the member writes.
 	Format byte
 }
