@@ -19,6 +19,12 @@ WORKLOAD ?= a,b,c,d,e,f,g,h,i,lake
 RECORDS ?= 2000000
 ROUNDS ?= 3
 PEERS ?= bench/peers
+# The Kafka that integration tests and benchmarks start, in place of the usual one: KAFKA_VERSION=4.4.0.
+ifdef KAFKA_VERSION
+export TRIBUTARY_KAFKA_VERSION := $(KAFKA_VERSION)
+endif
+# The versions that kafka-versions tests.
+KAFKA_VERSIONS ?= 4.3.1 4.4.0
 # Arguments of the demonstration, such as ARGS='--brokers host:9092 --registry http://host:8081'.
 ARGS ?=
 
@@ -116,6 +122,12 @@ simulate: ## run SEEDS seeds of the engine's simulation, from FROM on, until FAI
 replay: ## run one seed of the engine's simulation, and print all that happens in it
 	go run ./internal/detruntime/overlay -dir $(DETRUNTIME)
 	$(DETGO) ./engine -run '^TestSimulation$$' -count=1 -v -args -simulation.seeds=1 -simulation.from=$(SEED) -simulation.log
+
+.PHONY: kafka-versions
+kafka-versions: ## run the tests of groups, transactions and offsets against each of KAFKA_VERSIONS; needs a JDK and Maven
+	@for v in $(KAFKA_VERSIONS); do echo "== Kafka $$v"; \
+		TRIBUTARY_KAFKA_VERSION=$$v TRIBUTARY_REQUIRE_KAFKA=1 go test -count=1 -vet=off -p 1 -timeout $(TIMEOUT) ./engine/internal/group ./engine/internal/txn ./engine/internal/offsets && \
+		TRIBUTARY_KAFKA_VERSION=$$v TRIBUTARY_REQUIRE_KAFKA=1 go test -count=1 -vet=off -timeout $(TIMEOUT) -run 'Streams|Protocol|Versions' ./engine || exit 1; done
 
 # Of kill-loop: rows to land, and over about how many seconds they come.
 KILL_ROWS ?= 5000000

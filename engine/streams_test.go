@@ -162,12 +162,49 @@ func TestStreamsGroupRefusesAnotherTopology(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := a.start(other, "i2", GroupProtocol(Streams)).failure(t)
-	if refused == nil || !strings.Contains(refused.Error(), "brokers don't change the topology of a streams group") {
-		t.Errorf("another topology: %v", refused)
+	for _, want := range []string{
+		"brokers don't change the topology of a streams group",
+		"sub-topology 0 keeps its state in streams-other-others-changelog: only here",
+		"sub-topology 1 reads streams-other-by-value-repartition: only in the group's",
+	} {
+		if refused == nil || !strings.Contains(refused.Error(), want) {
+			t.Errorf("another topology: %v, want %q in it", refused, want)
+		}
 	}
 	if s := i.Stats(); s.State != Running || runningTasks(s) != 4 {
 		t.Errorf("the first is in state %v with %d tasks", s.State, runningTasks(s))
 	}
+}
+
+// Brokers know topics, not what is in them. A version that writes something else into them is refused by its own comparison with those that are
+// there, and one whose operators differ only is not.
+func TestStreamsGroupRefusesOtherRecords(t *testing.T) {
+	a := newApp(t, realCluster(t), "streams-records")
+	a.create("in", 2)
+	a.create("out", 1)
+	version := func(value serde.Serde[string], extra bool) *topology.Plan {
+		b := topology.NewBuilder(a.name)
+		in := b.Stream(a.topic("in"), serde.String, serde.String)
+		if extra {
+			in = in.Filter(func(_, _ string) bool { return true })
+		}
+		in.Repartition(topology.Name("r"), topology.ValueSerde(value)).
+			GroupByKey().
+			Reduce(func(_, v string) string { return v }, topology.Store("last"), topology.ValueSerde(value)).
+			ToStream().
+			To(a.topic("out"), topology.ValueSerde(value))
+		return build(b)
+	}
+	i1 := a.start(version(serde.String, false), "i1", GroupProtocol(Streams))
+	i1.await(t, "it has its tasks", func(s Stats) bool { return s.State == Running && runningTasks(s) == 4 })
+	refused := a.start(version(serde.JSON[string](), false), "i2", GroupProtocol(Streams)).failure(t)
+	var declared *group.DeclaredError
+	if !errors.As(refused, &declared) || !strings.Contains(refused.Error(), "store last is ") || !strings.Contains(refused.Error(), "topic streams-records-r-repartition is ") {
+		t.Errorf("another serde: %v", refused)
+	}
+	i1.await(t, "it goes on", func(s Stats) bool { return s.State == Running && runningTasks(s) == 4 })
+	i3 := a.start(version(serde.String, true), "i3", GroupProtocol(Streams))
+	i3.await(t, "another operator is no obstacle", func(s Stats) bool { return s.State == Running && runningTasks(s) > 0 })
 }
 
 // A killed instance takes its own place again at once; one that was stopped for longer than its session comes back as a new member. Every

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"encoding/json"
 	"errors"
@@ -195,6 +196,35 @@ func (v *version) compareShapes(others map[int32]uint64) (equal, unequal []int32
 		}
 	}
 	return equal, unequal
+}
+
+// declares says in words what brokers don't know of a streams group's topology, and its members must agree on: what the records of stores, internal
+// topics and tables are. Operators aren't in it: with the same topics and records, versions replace each other as by Kafka Streams.
+func (v *version) declares() map[string]string {
+	all := map[string]string{}
+	records := func(key, value string) string {
+		return fmt.Sprintf("%s to %s", cmp.Or(key, "bytes"), cmp.Or(value, "bytes"))
+	}
+	for _, s := range v.saved.Stores {
+		if s.Global {
+			continue
+		}
+		text := s.Kind + " of " + records(s.Key, s.Value)
+		if s.WindowSizeMs > 0 {
+			text += fmt.Sprintf(", windows of %d ms", s.WindowSizeMs)
+		}
+		if s.GraceMs > 0 {
+			text += fmt.Sprintf(", grace %d ms", s.GraceMs)
+		}
+		all["store "+s.Name] = text
+	}
+	for _, t := range v.saved.Topics {
+		all["topic "+t.Name] = records(t.Key, t.Value)
+	}
+	for _, l := range v.saved.Lakes {
+		all["lake sink "+l.Name] = l.Table
+	}
+	return all
 }
 
 // differences says in lines what differs from another version, the other one first, as tributary diff does.

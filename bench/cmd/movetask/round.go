@@ -62,10 +62,7 @@ func summary(all []round) string {
 func (s *session) round(ctx context.Context, n int) (r round, err error) {
 	files := filepath.Join(s.holder.dir, application, task)
 	settle(files)
-	if _, r.unsynced, err = copyFiles(files, filepath.Join(s.dir, "copy"), false); err != nil {
-		return r, err
-	}
-	if r.bytes, r.copied, err = copyFiles(files, filepath.Join(s.dir, "copy"), true); err != nil {
+	if err := s.copy(&r, files); err != nil {
 		return r, err
 	}
 	warm, err := s.start(ctx, fmt.Sprintf("warm-%d", n), engine.Standbys(1), engine.ShipCheckpoints())
@@ -80,6 +77,10 @@ func (s *session) round(ctx context.Context, n int) (r round, err error) {
 	if !ok {
 		return r, errors.New("no checkpoint was taken over")
 	}
+	if err := s.copy(&r, files); err != nil { // the mean of before and after: the machine may be busier at one time than at another
+		return r, err
+	}
+	r.copied, r.unsynced = r.copied/2, r.unsynced/2
 	r.adopted = adopted.Took
 	r.checkpoint = follows.at.Sub(adopted.at.Add(-adopted.Took))
 
@@ -95,6 +96,18 @@ func (s *session) round(ctx context.Context, n int) (r round, err error) {
 	took, _ = s.holder.last(engine.RestoreEnded)
 	r.restore, r.records = took.Took, took.Records
 	return r, nil
+}
+
+// copy adds the times of copying the files.
+func (s *session) copy(r *round, files string) (err error) {
+	to := filepath.Join(s.dir, "copy")
+	_, unsynced, err := copyFiles(files, to, false)
+	if err != nil {
+		return err
+	}
+	bytes, synced, err := copyFiles(files, to, true)
+	r.bytes, r.unsynced, r.copied = bytes, r.unsynced+unsynced, r.copied+synced
+	return err
 }
 
 // startCold closes the instance that has the task, starts another one without any state, and measures for how long no results come.

@@ -61,6 +61,7 @@ type streamsMember struct {
 	given, want streamsTasks
 	revoking    streamsTasks // taken away, but not given up yet
 	endpoint    *kmsg.StreamsGroupHeartbeatRequestUserEndpoint
+	tags        []kmsg.StreamsGroupHeartbeatRequestClientTag
 	seen        time.Time
 }
 
@@ -317,7 +318,7 @@ func (s *StreamsCoordinator) member(g *streamsGroup, req *kmsg.StreamsGroupHeart
 		return nil, fmt.Errorf("%w: topology updates are not supported", kerr.InvalidRequest)
 	}
 	if m == nil {
-		m = &streamsMember{id: req.MemberID, given: streamsTasks{}, want: streamsTasks{}, revoking: streamsTasks{}, endpoint: req.UserEndpoint}
+		m = &streamsMember{id: req.MemberID, given: streamsTasks{}, want: streamsTasks{}, revoking: streamsTasks{}, endpoint: req.UserEndpoint, tags: req.ClientTags}
 		g.members[m.id], g.topology = m, req.Topology
 		s.assign(g)
 	}
@@ -479,10 +480,14 @@ func (s *StreamsCoordinator) describe(req *kmsg.StreamsGroupDescribeRequest) kms
 	for _, name := range req.Groups {
 		out := kmsg.NewStreamsGroupDescribeResponseGroup()
 		out.Group = name
+		out.Topology = described(s.group(name).topology)
 		for _, m := range s.group(name).members {
 			d := kmsg.NewStreamsGroupDescribeResponseGroupMember()
 			d.MemberID, d.MemberEpoch = m.id, m.epoch
 			d.Assignment.ActiveTasks = m.given.ids()
+			for _, tag := range m.tags {
+				d.ClientTags = append(d.ClientTags, kmsg.StreamsGroupDescribeResponseGroupMemberClientTag{Key: tag.Key, Value: tag.Value})
+			}
 			if m.endpoint != nil {
 				e := kmsg.NewStreamsGroupDescribeResponseGroupMemberUserEndpoint()
 				e.Host, e.Port = m.endpoint.Host, m.endpoint.Port
@@ -493,6 +498,20 @@ func (s *StreamsCoordinator) describe(req *kmsg.StreamsGroupDescribeRequest) kms
 		resp.Groups = append(resp.Groups, out)
 	}
 	return resp
+}
+
+func described(t *kmsg.StreamsGroupHeartbeatRequestTopology) *kmsg.StreamsGroupDescribeResponseGroupTopology {
+	if t == nil {
+		return nil
+	}
+	out := kmsg.NewStreamsGroupDescribeResponseGroupTopology()
+	for _, sub := range t.Subtopologies {
+		d := kmsg.NewStreamsGroupDescribeResponseGroupTopologySubtopology()
+		d.SubtopologyID, d.SourceTopics, d.RepartitionSinkTopics = sub.SubtopologyID, sub.SourceTopics, sub.RepartitionSinkTopics
+		d.StateChangelogTopics, d.RepartitionSourceTopics = sub.StateChangelogTopics, sub.RepartitionSourceTopics
+		out.Subtopologies = append(out.Subtopologies, d)
+	}
+	return &out
 }
 
 // commits checks who commits; the error is nil for what the broker itself is to decide.

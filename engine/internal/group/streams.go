@@ -41,8 +41,10 @@ type StreamsConfig struct {
 	Endpoint string
 	// Tags tell the coordinator's assignor where the member runs.
 	Tags map[string]string
-	// Topology is what all members of the group must agree on.
+	// Topology is what all members of the group must agree on, as brokers know it.
 	Topology *kmsg.StreamsGroupHeartbeatRequestTopology
+	// Declares is what they must agree on besides, in words: of a store or topic, what its records are.
+	Declares map[string]string
 	Logger   *slog.Logger
 }
 
@@ -58,6 +60,7 @@ type Streams struct {
 	epoch    int32 // of the member; 0: not joined
 	interval time.Duration
 	unsure   bool          // an answer was lost, and with it perhaps an assignment
+	compared bool          // with what the other members declare
 	spoken   map[int8]said // the statuses that last, each logged once
 }
 
@@ -108,6 +111,9 @@ func (s *Streams) heartbeat(ctx context.Context) error {
 	if err != nil {
 		var answer *kerr.Error
 		s.unsure = s.unsure || !errors.As(err, &answer)
+		if errors.Is(err, kerr.StreamsInvalidTopology) || errors.Is(err, kerr.InvalidRequest) {
+			err = s.explained(ctx, err)
+		}
 		return s.refused(err)
 	}
 	return s.answered(ctx, resp)
@@ -121,6 +127,10 @@ func (s *Streams) answered(ctx context.Context, resp *kmsg.StreamsGroupHeartbeat
 	}
 	s.current.Store(&offsets.Member{ID: s.cfg.MemberID, Generation: s.epoch})
 	if err := s.statuses(resp.Status); err != nil {
+		return err
+	}
+	if err := s.compare(ctx); err != nil {
+		s.unsure = true // what this answer gives isn't taken
 		return err
 	}
 	given, err := tasksOf(resp)
@@ -160,7 +170,7 @@ func (s *Streams) missed(ctx context.Context) (assign.Placement, error) {
 // refused turns a refused heartbeat into what to do about it.
 func (s *Streams) refused(err error) error {
 	if errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.FencedMemberEpoch) || errors.Is(err, kerr.GroupIDNotFound) && s.epoch > 0 {
-		s.epoch = 0
+		s.epoch, s.compared = 0, false
 		return s.thrownOut(err)
 	}
 	if advice := streamsAdvice(err); advice != "" {

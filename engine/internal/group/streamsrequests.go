@@ -42,10 +42,16 @@ func (s *Streams) describe(req *kmsg.StreamsGroupHeartbeatRequest) {
 	req.Topology = s.cfg.Topology
 	req.ProcessID = kmsg.StringPtr(s.cfg.MemberID)
 	req.ClientTags = []kmsg.StreamsGroupHeartbeatRequestClientTag{}
-	for _, key := range slices.Sorted(maps.Keys(s.cfg.Tags)) {
+	add := func(key, value string) {
 		tag := kmsg.NewStreamsGroupHeartbeatRequestClientTag()
-		tag.Key, tag.Value = key, s.cfg.Tags[key]
+		tag.Key, tag.Value = key, value
 		req.ClientTags = append(req.ClientTags, tag)
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.cfg.Tags)) {
+		add(key, s.cfg.Tags[key])
+	}
+	for _, what := range slices.Sorted(maps.Keys(s.cfg.Declares)) {
+		add(declaresPrefix+what, s.cfg.Declares[what])
 	}
 	if host, port, ok := splitEndpoint(s.cfg.Endpoint); ok {
 		e := kmsg.NewStreamsGroupHeartbeatRequestUserEndpoint()
@@ -177,22 +183,12 @@ type StreamsMember struct {
 
 // DescribeStreams asks the coordinator for the members of a streams group, by any client that may see the group.
 func DescribeStreams(ctx context.Context, client *kgo.Client, name string) ([]StreamsMember, error) {
-	c := &coordinator{client: client, group: name}
-	req := kmsg.NewPtrStreamsGroupDescribeRequest()
-	req.Groups = []string{name}
-	got, err := c.request(ctx, req)
+	g, err := describeStreams(ctx, client, name)
 	if err != nil {
 		return nil, err
 	}
-	groups := got.(*kmsg.StreamsGroupDescribeResponse).Groups
-	if len(groups) != 1 {
-		return nil, fmt.Errorf("describe streams group %s: the broker answered about %d groups", name, len(groups))
-	}
-	if err := kerr.ErrorForCode(groups[0].ErrorCode); err != nil {
-		return nil, fmt.Errorf("describe streams group %s: %w", name, err)
-	}
 	var members []StreamsMember
-	for _, m := range groups[0].Members {
+	for _, m := range g.Members {
 		d := StreamsMember{ID: m.MemberID}
 		if e := m.UserEndpoint; e != nil {
 			d.Endpoint = net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
