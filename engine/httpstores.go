@@ -221,7 +221,13 @@ func (e *Engine) parseKeys(a *ask) (err error) {
 			*to = own([]byte(a.query.Get(name)))
 		}
 	}
-	if a.query.Has("prefix") {
+	switch {
+	case a.query.Has("prefix64"):
+		if a.prefix, err = base64.URLEncoding.DecodeString(a.query.Get("prefix64")); err != nil {
+			return bad("prefix64 is base64 (URL alphabet, padded): %v", err)
+		}
+		a.prefix = own(a.prefix)
+	case a.query.Has("prefix"):
 		a.prefix = own([]byte(a.query.Get("prefix")))
 	}
 	if storeRoutes[a.route].keyed && a.key == nil {

@@ -303,6 +303,7 @@ func checkHTTP(t *testing.T, i *instance) {
 		{"/stores/counts/scan?partition=9", 400, "4 partitions"},
 		{"/stores/counts/scan?limit=7", 200, `"truncated":true`},
 		{"/stores/counts/scan?from=v3&to=v5", 200, `"truncated":false`},
+		{"/stores/counts/scan?prefix64=_", 400, "prefix64 is base64"},
 		{"/stores/nothing/get?key=a", 404, `no store`},
 		{"/stores/windows/windows?since=x", 400, "milliseconds"},
 		{"/stores/versions/get?key=v1", 200, `"value":"v1"`},
@@ -314,7 +315,7 @@ func checkHTTP(t *testing.T, i *instance) {
 			t.Errorf("%s: %d %s", tt.path, status, body)
 		}
 	}
-	for path, want := range map[string]int{"/stores/counts/scan": 20, "/stores/counts/scan?prefix=v1": 11, "/stores/counts/scan?limit=7": 7,
+	for path, want := range map[string]int{"/stores/counts/scan": 20, "/stores/counts/scan?prefix=v1": 11, "/stores/counts/scan?prefix64=djE=": 11, "/stores/counts/scan?limit=7": 7,
 		"/stores/counts/scan?from=v3&to=v5": 3, "/stores/windows/windows": 20, "/stores/sessions/sessions": 20} {
 		_, body := i.get(t, path)
 		var got rowsJSON
