@@ -9,16 +9,16 @@ import (
 // What Java's PriorityQueue does with three equal elements: the last one offered comes second.
 func TestHeapBreaksTiesAsJavaDoes(t *testing.T) {
 	a, b, c := &queue{}, &queue{}, &queue{}
-	var h timeHeap
+	var h timeHeap[*queue]
 	for _, q := range []*queue{a, b, c} {
-		h.offer(q)
+		h.offer(q.timestamp, q)
 	}
 	for i, want := range []*queue{a, c, a, c} {
 		got := h.poll()
 		if got != want {
 			t.Fatalf("poll %d gave another queue", i)
 		}
-		h.offer(got)
+		h.offer(0, got)
 	}
 	h.remove(a)
 	if first := h.poll(); first != b && first != c || len(h) != 1 {
@@ -28,7 +28,7 @@ func TestHeapBreaksTiesAsJavaDoes(t *testing.T) {
 
 func TestHeapIsInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var h timeHeap
+		var h timeHeap[*queue]
 		in := map[*queue]bool{}
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			switch {
@@ -48,7 +48,7 @@ func TestHeapIsInOrder(t *testing.T) {
 				}
 			default:
 				q := &queue{timestamp: rapid.Int64Range(0, 5).Draw(t, "time")}
-				h.offer(q)
+				h.offer(q.timestamp, q)
 				in[q] = true
 			}
 			if len(h) != len(in) {

@@ -138,7 +138,7 @@ func (t *Task) choose() (*queue, error) {
 			t.waiting = slices.Delete(t.waiting, 0, 1)
 		}
 		if q.loaded {
-			t.ready.offer(q)
+			t.ready.offer(q.timestamp, q)
 		}
 	}
 	if len(t.ready) == 0 {
@@ -148,7 +148,7 @@ func (t *Task) choose() (*queue, error) {
 		t.waitFor(nil)
 		return nil, nil
 	}
-	best, empty := t.ready[0], len(t.ready) < len(t.queues)
+	best, empty := t.ready[0].of, len(t.ready) < len(t.queues)
 	if !empty {
 		if len(t.idleSince) > 0 {
 			clear(t.idleSince)

@@ -9,7 +9,6 @@ import (
 // schedule is one punctuation: KIP-138.
 type schedule struct {
 	node      *node
-	at        int64 // ms of its clock at which it is due
 	interval  int64 // ms
 	call      func(timestampMs int64) error
 	cancelled bool
@@ -18,20 +17,18 @@ type schedule struct {
 // Cancel ends the punctuation.
 func (s *schedule) Cancel() { s.cancelled = true }
 
-// schedules holds a task's punctuations by clock. There are few, so they are searched in order.
+// schedules holds a task's punctuations, by the ms of their clock at which they are due. Those that were cancelled leave when they would be.
 type schedules struct {
-	streamTime, wallClock []*schedule
+	streamTime, wallClock timeHeap[*schedule]
 }
 
 func (t *Task) schedule(n *node, interval time.Duration, kind processors.PunctuationType, call func(int64) error) processors.Cancellable {
 	s := &schedule{node: n, interval: max(interval.Milliseconds(), 1), call: call}
 	if kind == processors.StreamTime {
-		// Due at time 0: fires as soon as stream time is known.
-		t.schedules.streamTime = append(t.schedules.streamTime, s)
+		t.schedules.streamTime.offer(0, s) // fires as soon as stream time is known
 		return s
 	}
-	s.at = t.nowMs() + s.interval
-	t.schedules.wallClock = append(t.schedules.wallClock, s)
+	t.schedules.wallClock.offer(t.nowMs()+s.interval, s)
 	return s
 }
 
@@ -60,29 +57,30 @@ func (t *Task) NextWallClock() (next time.Time, ok bool) {
 	if at, idle := t.nextIdle(); idle && !t.HasRecords() {
 		next, ok = time.UnixMilli(at), true
 	}
-	if s := earliest(t.schedules.wallClock); s != nil {
-		if at := time.UnixMilli(s.at); !ok || at.Before(next) {
+	if due := t.schedules.wallClock; len(due) > 0 {
+		if at := time.UnixMilli(due[0].at); !ok || at.Before(next) {
 			next, ok = at, true
 		}
 	}
 	return next, ok
 }
 
-func (t *Task) punctuate(list *[]*schedule, now int64) (bool, error) {
+func (t *Task) punctuate(due *timeHeap[*schedule], now int64) (bool, error) {
 	fired := false
-	for {
-		s := earliest(*list)
-		if s == nil || s.at > now {
-			break
+	for len(*due) > 0 && (*due)[0].at <= now {
+		at := (*due)[0].at
+		s := due.poll()
+		if s.cancelled {
+			continue
 		}
-		s.at = nextDue(s.at, s.interval, now)
 		fired, t.dirty = true, true
-		if err := t.fire(s, now); err != nil {
+		err := t.fire(s, now)
+		if !s.cancelled {
+			due.offer(nextDue(at, s.interval, now), s)
+		}
+		if err != nil {
 			return true, err
 		}
-	}
-	if fired {
-		*list = withoutCancelled(*list)
 	}
 	return fired, nil
 }
@@ -108,25 +106,4 @@ func nextDue(at, interval, now int64) int64 {
 		next = at + ((now-at)/interval+1)*interval
 	}
 	return next
-}
-
-func earliest(list []*schedule) *schedule {
-	var first *schedule
-	for _, s := range list {
-		if !s.cancelled && (first == nil || s.at < first.at) {
-			first = s
-		}
-	}
-	return first
-}
-
-func withoutCancelled(list []*schedule) []*schedule {
-	kept := list[:0]
-	for _, s := range list {
-		if !s.cancelled {
-			kept = append(kept, s)
-		}
-	}
-	clear(list[len(kept):])
-	return kept
 }

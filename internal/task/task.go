@@ -100,10 +100,10 @@ type Task struct {
 	byTP   map[TopicPartition]*queue
 
 	streamTime int64
-	ready      timeHeap // queues whose head is deserialized
-	waiting    []*queue // queues that came to have a new head, in that order
-	limit      int64    // of event time; see SetLimit
-	ahead      bool     // the next record is above it
+	ready      timeHeap[*queue] // queues whose head is deserialized
+	waiting    []*queue         // queues that came to have a new head, in that order
+	limit      int64            // of event time; see SetLimit
+	ahead      bool             // the next record is above it
 	schedules  schedules
 	progress   progress
 	idle       idleTime
