@@ -6,7 +6,8 @@ import "github.com/tributary-io/tributary/state"
 type rows[K, V any] struct {
 	coder[K, V]
 	kv          state.KeyValueBytes
-	timestamped bool
+	timestamped bool // the store keeps times
+	timed       bool // its rows have times, if only while they are cached
 	versions    state.VersionedBytes // instead of kv
 	held        *coalesced           // of a store whose updates wait for the commit
 }
@@ -17,6 +18,7 @@ func openRows[K, V any](rt Runtime, s Store[K, V]) (*rows[K, V], error) {
 		return nil, fatal(err)
 	}
 	t := &rows[K, V]{coder: newCoder(rt, s, spec), timestamped: spec.Kind == state.TimestampedKeyValue}
+	t.timed = t.timestamped || spec.CachesRecords()
 	switch spec.Kind {
 	case state.KeyValue, state.TimestampedKeyValue:
 		t.kv, err = rt.Stores().KeyValueBytes(s.Name)
@@ -96,7 +98,7 @@ func (t *rows[K, V]) find(key K) (Row[V], error) {
 	if !ok {
 		return noRow[V](), nil
 	}
-	if !t.timestamped {
+	if !t.timed {
 		ts = NoTimestamp
 	}
 	return t.decodeGot(data, ts)

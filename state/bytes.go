@@ -11,8 +11,8 @@ package state
 
 // KeyValueBytes is a key-value store of bytes, plain or timestamped.
 //
-// Timestamps belong to the timestamped kinds: a plain store ignores those it is given and returns 0. A timestamped store's
-// changelog record carries the entry's timestamp, a plain store's that of the current record.
+// Timestamps belong to the timestamped kinds: a plain store ignores those it is given and returns 0, but for what Spec.CachesRecords says. A
+// timestamped store's changelog record carries the entry's timestamp, a plain store's that of the current record.
 type KeyValueBytes interface {
 	// Get appends the value of key to dst. ok is false, and dst comes back as it was, if there is none.
 	Get(key, dst []byte) (value []byte, ts int64, ok bool, err error)
@@ -46,7 +46,7 @@ type KeyValueIterator interface {
 	Next() bool
 	Key() []byte
 	Value() []byte
-	// Timestamp is 0 for plain stores.
+	// Timestamp is 0 for plain stores, but for those that Spec.CachesRecords.
 	Timestamp() int64
 	// Err is the error that ended the iteration, if any.
 	Err() error

@@ -214,6 +214,7 @@ func (db *DB) Close() error {
 	if n := db.openCursors.Load(); n > 0 {
 		leaked = fmt.Errorf("%d of them: %w", n, ErrLeaked)
 	}
+	db.dropRecordCaches()
 	if db.pebble == nil {
 		return leaked
 	}

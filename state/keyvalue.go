@@ -9,7 +9,8 @@ import (
 type keyValue struct {
 	access
 	noHooks
-	lru *lru
+	lru   *lru
+	cache *recordCache // nil if none would show
 }
 
 func (s *keyValue) rowKey(key []byte) []byte {
@@ -21,6 +22,11 @@ func (s *keyValue) changelogKey(row []byte, _ *[]byte) []byte { return row[prefi
 
 // Get implements KeyValueBytes.
 func (s *keyValue) Get(key, dst []byte) (value []byte, ts int64, ok bool, err error) {
+	if s.cache != nil {
+		if value, ts, ok = s.cache.get(key, dst); ok {
+			return value, ts, true, nil
+		}
+	}
 	n := len(dst)
 	buf, ok, err := s.getRow(s.rowKey(key), dst)
 	if err != nil || !ok {
@@ -30,6 +36,12 @@ func (s *keyValue) Get(key, dst []byte) (value []byte, ts int64, ok bool, err er
 		s.lru.touch(key)
 	}
 	value, ts, err = s.cutHead(buf, n)
+	if s.cache != nil && err == nil {
+		if !s.spec.timestamped() {
+			ts = noTime
+		}
+		s.cache.put(key, notNil(value[n:]), ts)
+	}
 	return value, ts, err == nil, err
 }
 
@@ -47,8 +59,19 @@ func (s *keyValue) Put(key, value []byte, ts int64) error {
 			return err
 		}
 	}
+	if s.cache != nil {
+		s.cache.put(key, value, ts)
+	}
 	s.logRow(e, s.headLen(), s.logTime(value, ts))
 	return nil
+}
+
+// logTime is the timestamp of a changelog record. It is the row's, too, where that shows although the store doesn't keep it.
+func (s *keyValue) logTime(value []byte, ts int64) int64 {
+	if value != nil && s.cache != nil && !s.spec.Unsent {
+		return ts
+	}
+	return s.access.logTime(value, ts)
 }
 
 // PutIfAbsent implements KeyValueBytes.
@@ -90,6 +113,9 @@ func (s *keyValue) putAllLimited(entries []BytesEntry) error {
 		}
 	}
 	for _, e := range entries {
+		if s.cache != nil {
+			s.cache.put(e.Key, e.Value, e.Timestamp)
+		}
 		if err := s.logRaw(e.Key, e.Value, s.logTime(e.Value, e.Timestamp)); err != nil {
 			return err
 		}
@@ -187,8 +213,28 @@ func (s *keyValue) restore(r *RestoreRecord) error {
 	return err
 }
 
+// cachedTime is the time of a plain store's row.
+func (s *keyValue) cachedTime(key []byte) int64 {
+	if s.cache == nil {
+		return 0
+	}
+	_, ts, ok := s.cache.get(key, s.val[:0])
+	if !ok {
+		return noTime
+	}
+	return ts
+}
+
 func (s *keyValue) dropped() error {
-	if s.spec.MaxEntries == 0 || s.readOnly {
+	if s.readOnly {
+		return nil
+	}
+	if s.cache != nil {
+		s.cache.rows.clear()
+	} else if s.spec.CachesRecords() {
+		s.cache = &recordCache{}
+	}
+	if s.spec.MaxEntries == 0 {
 		return nil
 	}
 	s.lru = newLRU(s.spec.MaxEntries)
@@ -233,7 +279,7 @@ func (it *keyValueIterator) Value() []byte { return it.c.value()[it.head:] }
 
 func (it *keyValueIterator) Timestamp() int64 {
 	if it.head == 0 {
-		return 0
+		return it.s.cachedTime(it.Key())
 	}
 	return getTS(it.c.value())
 }

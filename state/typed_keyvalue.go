@@ -105,14 +105,15 @@ type TimestampedKeyValueStore[K, V any] struct {
 }
 
 // NewTimestampedKeyValue gives the typed store of kind TimestampedKeyValue with that name. A plain one will do, too: its entries have the time -1,
-// and the times that are put are lost, as in Kafka Streams, whose tables may lie in either.
+// and the times that are put are lost, as in Kafka Streams, whose tables may lie in either; if updates are coalesced, lately used entries have their
+// times until the process ends.
 func NewTimestampedKeyValue[K, V any](s Stores, name string, key serde.Codec[K], val serde.Codec[V]) (*TimestampedKeyValueStore[K, V], error) {
 	if spec, ok := s.Spec(name); ok && spec.Kind == KeyValue {
 		c, b, err := openKeyValue(s, name, KeyValue, key, val)
 		if err != nil {
 			return nil, err
 		}
-		return &TimestampedKeyValueStore[K, V]{c: c, bytes: untimed{b}}, nil
+		return &TimestampedKeyValueStore[K, V]{c: c, bytes: untimed{b, cached(b)}}, nil
 	}
 	c, b, err := openKeyValue(s, name, TimestampedKeyValue, key, val)
 	if err != nil {

@@ -1,0 +1,55 @@
+package state
+
+// recordCacheBytes is how much a store's record cache may take.
+const recordCacheBytes = 1 << 20
+
+// recordCache is the part of Kafka Streams' record cache that readers can tell: a store that keeps less than it is given shows rows as they were
+// put, as long as the cache has room for them. A plain store that serves a table shows their times, which it doesn't keep; an LRU map
+// shows rows that it has forgotten. What is cached is lost with the process or an abort. It is the task's: views don't look at it.
+type recordCache struct {
+	rows rowCache
+	buf  []byte
+}
+
+// CachesRecords tells whether the store shows more than it keeps, for a while: rows that a LRU map has forgotten, the times of a plain store
+// that serves a table. KeyValueBytes gives these times then, -1 where they aren't known any more.
+func (s *Spec) CachesRecords() bool {
+	return s.Caching && (s.MaxEntries > 0 || s.Kind == KeyValue && !s.Unsent)
+}
+
+// get appends the value of key to dst.
+func (c *recordCache) get(key, dst []byte) (value []byte, ts int64, ok bool) {
+	n := len(dst)
+	buf, ok := c.rows.get(uint32(hashRow(key)>>32), key, dst)
+	if !ok {
+		return dst, 0, false
+	}
+	ts = getTS(buf[n:])
+	return append(buf[:n], buf[n+8:]...), ts, true
+}
+
+// put takes in what was put, a nil value being a delete, or what was read of the store.
+func (c *recordCache) put(key, value []byte, ts int64) {
+	h := uint32(hashRow(key) >> 32)
+	if value == nil {
+		c.rows.remove(h, key)
+		return
+	}
+	var head [8]byte
+	c.buf = append(append(c.buf[:0], putTS(&head, ts)...), value...)
+	c.rows.set(h, key, c.buf, recordCacheBytes)
+}
+
+// cached tells whether a store has a record cache.
+func cached(b KeyValueBytes) bool {
+	s, ok := b.(*keyValue)
+	return ok && s.cache != nil
+}
+
+func (db *DB) dropRecordCaches() {
+	for _, s := range db.stores {
+		if kv, ok := s.impl.(*keyValue); ok && kv.cache != nil {
+			kv.cache.rows.clear()
+		}
+	}
+}
