@@ -6,8 +6,8 @@ import "github.com/tributary-io/tributary/state"
 type rows[K, V any] struct {
 	coder[K, V]
 	kv          state.KeyValueBytes
-	timestamped bool // the store keeps times
-	timed       bool // its rows have times, if only while they are cached
+	timestamped bool                 // the store keeps times
+	timed       bool                 // its rows have times, if only while they are cached
 	versions    state.VersionedBytes // instead of kv
 	held        *coalesced           // of a store whose updates wait for the commit
 }
