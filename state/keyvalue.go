@@ -147,6 +147,17 @@ func (s *keyValue) scan(from, to []byte, reverse bool) (KeyValueIterator, error)
 	if from != nil && to != nil && bytes.Compare(from, to) > 0 {
 		return &keyValueIterator{}, nil
 	}
+	it, err := s.rows(from, to, reverse)
+	if err != nil || s.cache == nil || s.lru == nil {
+		return it, err
+	}
+	return s.cache.merged(it, reverse, func(key []byte) bool {
+		return bytes.Compare(key, from) >= 0 && (to == nil || bytes.Compare(key, to) <= 0)
+	})
+}
+
+// rows scans the rows that the store keeps.
+func (s *keyValue) rows(from, to []byte, reverse bool) (KeyValueIterator, error) {
 	it := &keyValueIterator{s: s, head: s.headLen()}
 	low := append(appendPrefix(it.bounds[:0:len(it.bounds)/2], s.id, classPlain), from...)
 	high := it.bounds[len(it.bounds)/2:][:0]
@@ -163,7 +174,11 @@ func (s *keyValue) Prefix(prefix []byte) (KeyValueIterator, error) {
 	it := &keyValueIterator{s: s, head: s.headLen()}
 	low := append(appendPrefix(it.bounds[:0:len(it.bounds)/2], s.id, classPlain), prefix...)
 	high, _ := successor(it.bounds[len(it.bounds)/2:][:0], low) // what is before the prefix ends below 0xff
-	return it.open(low, high, false)
+	rows, err := it.open(low, high, false)
+	if err != nil || s.cache == nil || s.lru == nil {
+		return rows, err
+	}
+	return s.cache.merged(rows, false, func(key []byte) bool { return bytes.HasPrefix(key, prefix) })
 }
 
 // exactCount is up to how many entries a persistent store counts one by one.
@@ -238,7 +253,7 @@ func (s *keyValue) dropped() error {
 		return nil
 	}
 	s.lru = newLRU(s.spec.MaxEntries)
-	it, err := s.Range(nil, nil)
+	it, err := s.rows(nil, nil, false)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,10 @@
 package state
 
+import (
+	"bytes"
+	"slices"
+)
+
 // recordCacheBytes is how much a store's record cache may take.
 const recordCacheBytes = 1 << 20
 
@@ -53,3 +58,47 @@ func (db *DB) dropRecordCaches() {
 		}
 	}
 }
+
+// merged scans the rows of an LRU map, which it closes, and those among the cached ones that the map has forgotten.
+func (c *recordCache) merged(kept KeyValueIterator, reverse bool, within func(key []byte) bool) (KeyValueIterator, error) {
+	var out rowList
+	c.rows.each(func(key, val []byte) {
+		if within(key) {
+			out.rows = append(out.rows, BytesEntry{bytes.Clone(key), notNil(bytes.Clone(val[8:])), getTS(val)})
+		}
+	})
+	byKey := func(a, b BytesEntry) int { return bytes.Compare(a.Key, b.Key) }
+	slices.SortFunc(out.rows, byKey)
+	cached := len(out.rows)
+	for kept.Next() {
+		row := BytesEntry{Key: kept.Key()}
+		if _, known := slices.BinarySearchFunc(out.rows[:cached], row, byKey); !known {
+			out.rows = append(out.rows, BytesEntry{bytes.Clone(row.Key), notNil(bytes.Clone(kept.Value())), kept.Timestamp()})
+		}
+	}
+	slices.SortFunc(out.rows, byKey)
+	if reverse {
+		slices.Reverse(out.rows)
+	}
+	return &out, kept.Close()
+}
+
+// rowList is a KeyValueIterator over rows that were gathered.
+type rowList struct {
+	rows []BytesEntry
+	next int
+}
+
+func (l *rowList) Next() bool {
+	more := l.next < len(l.rows)
+	if more {
+		l.next++
+	}
+	return more
+}
+
+func (l *rowList) Key() []byte      { return l.rows[l.next-1].Key }
+func (l *rowList) Value() []byte    { return l.rows[l.next-1].Value }
+func (l *rowList) Timestamp() int64 { return l.rows[l.next-1].Timestamp }
+func (l *rowList) Err() error       { return nil }
+func (l *rowList) Close() error     { return nil }

@@ -67,6 +67,16 @@ func TestCachedRowsOfLRU(t *testing.T) {
 		must(t, s.Put(fmt.Sprint(i), "x", int64(i)))
 	}
 	wantTime(t, s, "3", 3)
+	n := 0
+	for e, err := range s.ReverseAll() {
+		must(t, err)
+		if n++; n == 1 && (e.Key != "99" || e.Timestamp != 99) {
+			t.Errorf("the last row is %v", e)
+		}
+	}
+	if n != 100 {
+		t.Errorf("a scan shows %d rows, want 100", n)
+	}
 	_, _, ok, err := s.Delete("3")
 	must(t, err)
 	if _, _, after, err := s.Get("3"); !ok || after || err != nil {
@@ -80,7 +90,7 @@ func TestCachedRowsOfLRU(t *testing.T) {
 	for i := range many {
 		must(t, s.Put(fmt.Sprint(i), "x", int64(i)))
 	}
-	n := 0
+	n = 0
 	for i := range many {
 		_, _, ok, err := s.Get(fmt.Sprint(i))
 		must(t, err)

@@ -158,6 +158,16 @@ func (c *rowCache) removeIf(f func(key []byte) bool) {
 	}
 }
 
+// each calls f with all rows, which are valid until it returns.
+func (c *rowCache) each(f func(key, val []byte)) {
+	for _, slot := range c.slots {
+		if slot != 0 {
+			r := c.at(placeOf(slot))
+			f(r.key(), r.value())
+		}
+	}
+}
+
 // vacate frees a slot, and moves those behind it that belong before.
 func (c *rowCache) vacate(i uint32) {
 	c.at(placeOf(c.slots[i]))[10] = rowReplaced
