@@ -22,6 +22,7 @@ type CommitHooks interface {
 // value could have changed by then.
 type coalesced struct {
 	ctx   *Context
+	raw   bool           // the bytes of records are asked for
 	byRow map[string]int // into held
 	held  []heldRow
 }
@@ -32,7 +33,7 @@ type heldRow struct {
 	window Window
 	old    []byte // nil if there was no row
 	ts     int64  // of the last write, for stores that don't keep it
-	by     state.Context
+	by     Context
 	dead   bool
 }
 
@@ -43,7 +44,7 @@ func coalesce(rt Runtime, spec state.Spec, flush func() error) *coalesced {
 		return nil
 	}
 	// The nodes of a cogroup write one store: what they hold back is one list, which any of them sends.
-	v, made := hooks.Shared("coalesced/"+spec.Name, func() any { return &coalesced{ctx: rt.Context(), byRow: map[string]int{}} })
+	v, made := hooks.Shared("coalesced/"+spec.Name, func() any { return &coalesced{ctx: rt.Context(), raw: usesRaw(rt), byRow: map[string]int{}} })
 	if made {
 		hooks.BeforeCommit(flush)
 	}
@@ -52,8 +53,12 @@ func coalesce(rt Runtime, spec state.Spec, flush func() error) *coalesced {
 
 // touch notes that a row is about to be written. old reads what it is now, nil for none; it is called for the first write only.
 func (c *coalesced) touch(id, key []byte, w Window, old func() ([]byte, error)) error {
-	row := heldRow{key: bytes.Clone(key), window: w, by: c.ctx.Context}
+	row := heldRow{key: bytes.Clone(key), window: w, by: *c.ctx}
 	row.by.Headers = slices.Clone(row.by.Headers)
+	row.by.RawKey, row.by.RawValue = nil, nil
+	if c.raw {
+		row.by.RawKey, row.by.RawValue = bytes.Clone(c.ctx.RawKey), bytes.Clone(c.ctx.RawValue)
+	}
 	if at, ok := c.byRow[string(id)]; ok {
 		row.old = c.held[at].old
 		c.held[at].dead = true
@@ -71,14 +76,14 @@ func (c *coalesced) touch(id, key []byte, w Window, old func() ([]byte, error)) 
 
 // flush calls send with each row that is held, in the context of the record that last wrote it.
 func (c *coalesced) flush(send func(*heldRow) error) error {
-	current := c.ctx.Context
-	defer func() { c.ctx.Context = current }()
+	current := *c.ctx
+	defer func() { *c.ctx = current }()
 	for i := range c.held {
 		row := &c.held[i]
 		if row.dead {
 			continue
 		}
-		c.ctx.Context = row.by
+		*c.ctx = row.by
 		if err := send(row); err != nil {
 			return fatal(err) // no handler may leave out what is stored already
 		}

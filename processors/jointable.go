@@ -141,6 +141,7 @@ type bufferedJoin[K, L, R, O any] struct {
 	ctx     *Context
 	coder   coder[K, L]
 	buffer  state.RecordBuffer
+	raw     rawRecords
 	out     Record[K, L]
 }
 
@@ -158,6 +159,7 @@ func (b *bufferedJoin[K, L, R, O]) open(store Store[K, L]) error {
 		return err
 	}
 	b.buffer, err = buffers.RecordBuffer(store.Name)
+	b.raw = newRawRecords(b.rt)
 	onIdleTime(b.rt, b.idle)
 	return fatal(err)
 }
@@ -180,13 +182,14 @@ func (b *bufferedJoin[K, L, R, O]) process(r *Record[K, L]) error {
 	if !held {
 		return b.joinNow(r)
 	}
+	b.raw.keepRecord()
 	return b.evict()
 }
 
 // evict joins what has been held back for long enough.
 func (b *bufferedJoin[K, L, R, O]) evict() error {
-	current := b.ctx.Context
-	defer func() { b.ctx.Context = current }()
+	current := *b.ctx
+	defer func() { *b.ctx = current }()
 	return b.coder.failed("evict", b.buffer.Evict(b.release))
 }
 
@@ -201,6 +204,7 @@ func (b *bufferedJoin[K, L, R, O]) release(held *state.BufferedRecord) error {
 		return err
 	}
 	b.ctx.Context = held.Context
+	b.raw.enterRecord()
 	b.out = Record[K, L]{Key: key, Value: value.Value, Timestamp: held.Context.Timestamp, Headers: held.Context.Headers}
 	if err := b.joinNow(&b.out); err != nil {
 		return b.rt.Failed(err) // the record's, not the buffer's: if it is left out, those behind it go on

@@ -76,7 +76,7 @@ func (t *suppressed[K, V]) New(rt Runtime, children []Child) (Instance, error) {
 	if err != nil {
 		return Instance{}, err
 	}
-	n := &suppressor[K, V]{Suppression: t.Suppression, rt: rt, ctx: rt.Context(), out: out, time: newStreamTime(rt)}
+	n := &suppressor[K, V]{Suppression: t.Suppression, rt: rt, ctx: rt.Context(), raw: newRawRecords(rt), out: out, time: newStreamTime(rt)}
 	n.isDue = func() bool { return n.buffer.MinTime() <= n.time.now-n.WaitMs }
 	n.isFull = func() bool {
 		return n.MaxRecords > 0 && n.buffer.NumRecords() > n.MaxRecords || n.MaxBytes > 0 && n.buffer.Bytes() > n.MaxBytes
@@ -89,6 +89,7 @@ type suppressor[K, V any] struct {
 	rt            Runtime
 	ctx           *Context
 	out           *updates[K, V]
+	raw           rawRecords
 	time          streamTime
 	coder         changeCoder[K, V]
 	buffer        state.ChangeBuffer
@@ -136,8 +137,8 @@ func (n *suppressor[K, V]) process(r *Record[K, Change[V]]) error {
 
 // evict sends updates on while the oldest one is to go.
 func (n *suppressor[K, V]) evict(goes func() bool) error {
-	current := n.ctx.Context
-	defer func() { n.ctx.Context = current }()
+	current := *n.ctx
+	defer func() { *n.ctx = current }()
 	return n.coder.failed("evict", n.buffer.EvictWhile(goes, n.send))
 }
 
@@ -149,11 +150,16 @@ func (n *suppressor[K, V]) hold(r *Record[K, Change[V]], bufferTime int64) error
 	if err != nil {
 		return err
 	}
-	return n.coder.failed("put", n.buffer.Put(bufferTime, n.coder.key, old, now, &n.ctx.Context))
+	if err := n.buffer.Put(bufferTime, n.coder.key, old, now, &n.ctx.Context); err != nil {
+		return n.coder.failed("put", err)
+	}
+	n.raw.keep(n.coder.key)
+	return nil
 }
 
 // send sends an update on, in the context of the record that brought it.
 func (n *suppressor[K, V]) send(e *state.BufferedChange) error {
+	n.raw.enter(e.Key)
 	if e.New == nil && n.UntilWindowCloses {
 		return nil
 	}

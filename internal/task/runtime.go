@@ -56,6 +56,12 @@ func (rt *runtime) Shared(name string, make func() any) (v any, made bool) {
 	return v, true
 }
 
+// UsesRaw implements processors.RawHooks.
+func (rt *runtime) UsesRaw() bool {
+	h := &rt.task.cfg.Handlers
+	return h.Processing != nil || h.Production != nil || h.DroppedTopic != ""
+}
+
 func (rt *runtime) RequestCommit() { rt.task.commitRequested = true }
 
 func (rt *runtime) Schedule(interval time.Duration, kind processors.PunctuationType, f func(int64) error) processors.Cancellable {
