@@ -87,8 +87,9 @@ func (j *ForeignKeyJoin[K, L, KR, R, O]) ForeignJoin() Supplier {
 //
 // A response to a row that has changed since is dropped: another one is on its way. An inner join can't rely on that for a null, which says that
 // the result is to be deleted: the changed row may have asked for an answer only if there is a right row (SubscribeAnswerIfFound), or for none
-// at all. Kafka Streams leaves the old result in the table then. Here the resolver deletes it if the row can't have a result any more, and else asks
-// again, for an answer in any case; what comes back is the last word, since subscriptions of a row stay in order.
+// at all. Kafka Streams leaves the old result in the table then. Here the resolver, unless it knows that an answer is due, deletes the result if the
+// row can't have one any more, and else asks again, for an answer in any case; what comes back is the last word, since subscriptions of a row stay
+// in order.
 func (j *ForeignKeyJoin[K, L, KR, R, O]) Resolve() Supplier {
 	view := j.LeftTable.View()
 	return SupplierFunc(func(rt Runtime, children []Child) (Instance, error) {
@@ -98,7 +99,7 @@ func (j *ForeignKeyJoin[K, L, KR, R, O]) Resolve() Supplier {
 		}
 		n := &responseResolver[K, L, KR, R, O]{
 			rt: rt, next: next, join: j.Join, leftJoin: j.Left, results: nilsOf[O](), hasher: newRowHasher(j.LeftValue, j.SubscriptionTopic),
-			foreignKey: j.ForeignKey, keys: serde.NewCodec(j.RightKey),
+			foreignKey: j.ForeignKey, keys: serde.NewCodec(j.RightKey), due: j.dueAnswers(rt),
 		}
 		sink, err := j.SubscriptionSink().New(rt, nil)
 		if err != nil {
@@ -122,6 +123,7 @@ type responseResolver[K, L, KR, R, O any] struct {
 	results    nils[O]
 	left       View[K, L]
 	hasher     rowHasher[L]
+	due        *dueAnswers[K]
 	row        L // what the joiner's pointers point to
 	right      R
 	out        Record[K, O]
@@ -144,10 +146,16 @@ func (n *responseResolver[K, L, KR, R, O]) process(r *Record[K, Response[R]]) er
 	n.out = Record[K, O]{Key: r.Key, KeyNull: r.KeyNull, ValueNull: true, Timestamp: r.Timestamp, Headers: r.Headers}
 	if !current {
 		n.rt.Dropped(DroppedOutOfOrder)
-		if v.Null && !n.leftJoin {
-			return n.missedDelete(r, row)
+		if !v.Null || n.leftJoin {
+			return nil
 		}
-		return nil
+		if due, err := n.due.is(r.Key); due || err != nil {
+			return err
+		}
+		return n.missedDelete(r, row)
+	}
+	if err := n.due.none(r.Key); err != nil {
+		return err
 	}
 	if !v.Null || n.leftJoin && !row.Null {
 		n.row, n.right = row.Value, v.Value

@@ -62,7 +62,7 @@ func (j *ForeignKeyJoin[K, L, KR, R, O]) Send() Supplier {
 			return Instance{}, err
 		}
 		n := &subscriptionSender[K, L, KR]{
-			rt: rt, next: next, left: j.Left, versioned: j.leftVersioned, foreignKey: j.ForeignKey,
+			rt: rt, next: next, left: j.Left, versioned: j.leftVersioned, foreignKey: j.ForeignKey, due: j.dueAnswers(rt),
 			keys:   serde.NewCodec(serde.Bind(j.RightKey, j.SubscriptionTopic+"-fk", true)),
 			hasher: newRowHasher(j.LeftValue, j.SubscriptionTopic),
 		}
@@ -95,6 +95,7 @@ type subscriptionSender[K, L, KR any] struct {
 	foreignKey func(K, L) (KR, error)
 	keys       serde.Codec[KR]
 	hasher     rowHasher[L]
+	due        *dueAnswers[K]
 
 	oldKey, newKey []byte
 	out            Record[KR, Subscription[K]]
@@ -167,7 +168,7 @@ func (n *subscriptionSender[K, L, KR]) innerJoin(old, now foreign[KR], changed, 
 			n.rt.Dropped(DroppedNullKey)
 		}
 		if old.none {
-			return nil
+			return n.due.none(n.out.Value.Key)
 		}
 		return n.send(old, UnsubscribeAndAnswer)
 	}
@@ -197,6 +198,9 @@ func (n *subscriptionSender[K, L, KR]) changed(old, now foreign[KR]) (bool, erro
 
 func (n *subscriptionSender[K, L, KR]) send(to foreign[KR], what Instruction) error {
 	n.out.Key, n.out.KeyNull, n.out.Value.Instruction = to.key, to.none, what
+	if err := n.due.asked(n.out.Value.Key, what); err != nil {
+		return err
+	}
 	return n.next(&n.out)
 }
 

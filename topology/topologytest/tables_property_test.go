@@ -166,3 +166,44 @@ func TestDuplicatesInAnyWeather(t *testing.T) {
 		}
 	})
 }
+
+// An inner join's result goes although its row has given its foreign key up, and gone, while the answer to that was under way. Kafka Streams
+// keeps the result.
+func TestForeignKeyGivenUpOnTheWay(t *testing.T) {
+	t.Parallel()
+	b := topology.NewBuilder("given-up")
+	left := b.Table("left", serde.String, serde.String, topology.Store("lefts"))
+	right := b.Table("right", serde.Ptr(serde.String), serde.String, topology.Store("rights"))
+	left.JoinForeign(right, func(_, l string) *string {
+		if l == "" {
+			return nil
+		}
+		return &l
+	}, func(l, r string) string { return l + "+" + r }, topology.ValueSerde(serde.String)).ToStream().To("joined")
+	plan, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := topologytest.New(t, plan, topologytest.Partitions(2), topologytest.ManualCommit())
+	lefts := topologytest.Input(d, "left", serde.String, serde.String)
+	steps := func(what ...func() error) {
+		for _, do := range what {
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	key := "r"
+	steps(
+		func() error {
+			return topologytest.Input(d, "right", serde.Ptr(serde.String), serde.String).Pipe(&key, "row", 1)
+		},
+		func() error { return lefts.Pipe("x", "r", 2) }, d.Commit, d.Commit, d.Commit,
+		func() error { return lefts.Pipe("x", "", 3) },
+		func() error { return lefts.PipeNull("x", 4) }, d.Commit, d.Commit, d.Commit,
+	)
+	out := topologytest.Output(d, "joined", serde.String, serde.String).Read()
+	if len(out) != 2 || out[0].Value != "r+row" || !out[1].ValueNull {
+		t.Errorf("got %v, want the result and its delete", out)
+	}
+}
