@@ -14,7 +14,7 @@
 //	aggregat*, windows*, session*, rounds                     aggregations, plain and in windows
 //	changeserde, windowedserde, foreignserde, murmur3         wire formats, byte for byte those of Kafka Streams
 //	join*, foreign*                                           joins
-//	suppress, buffers                                         results that wait
+//	suppress, buffers, rawrecords                             results that wait
 //
 // The files record, runtime, forward, errors and handlers are the contract with the task that runs the nodes.
 //
