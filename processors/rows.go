@@ -71,9 +71,9 @@ func (t *rows[K, V]) flush(out *updates[K, V]) error {
 	})
 }
 
-// bytesNow reads the bytes of the row that put is about to write.
+// bytesNow reads the bytes of the row that put is about to write, as the store itself has it.
 func (t *rows[K, V]) bytesNow() ([]byte, error) {
-	data, _, ok, err := t.kv.Get(t.key, nil)
+	data, ok, err := state.GetKept(t.kv, t.key)
 	if err != nil || !ok {
 		return nil, t.failed("get", err)
 	}

@@ -27,6 +27,18 @@ func (s *keyValue) Get(key, dst []byte) (value []byte, ts int64, ok bool, err er
 			return value, ts, true, nil
 		}
 	}
+	value, ts, ok, err = s.getKept(key, dst)
+	if s.cache != nil && ok {
+		if !s.spec.timestamped() {
+			ts = noTime
+		}
+		s.cache.put(key, notNil(value[len(dst):]), ts)
+	}
+	return value, ts, ok, err
+}
+
+// getKept is Get past the record cache.
+func (s *keyValue) getKept(key, dst []byte) (value []byte, ts int64, ok bool, err error) {
 	n := len(dst)
 	buf, ok, err := s.getRow(s.rowKey(key), dst)
 	if err != nil || !ok {
@@ -36,12 +48,6 @@ func (s *keyValue) Get(key, dst []byte) (value []byte, ts int64, ok bool, err er
 		s.lru.touch(key)
 	}
 	value, ts, err = s.cutHead(buf, n)
-	if s.cache != nil && err == nil {
-		if !s.spec.timestamped() {
-			ts = noTime
-		}
-		s.cache.put(key, notNil(value[n:]), ts)
-	}
 	return value, ts, err == nil, err
 }
 

@@ -51,6 +51,16 @@ func cached(b KeyValueBytes) bool {
 	return ok && s.cache != nil
 }
 
+// GetKept reads the value of a key as the store keeps it, whatever is cached; nil if there is none.
+func GetKept(b KeyValueBytes, key []byte) (value []byte, ok bool, err error) {
+	if s, isOurs := b.(*keyValue); isOurs && s.cache != nil {
+		value, _, ok, err = s.getKept(key, nil)
+	} else {
+		value, _, ok, err = b.Get(key, nil)
+	}
+	return value, ok, err
+}
+
 func (db *DB) dropRecordCaches() {
 	for _, s := range db.stores {
 		if kv, ok := s.impl.(*keyValue); ok && kv.cache != nil {
