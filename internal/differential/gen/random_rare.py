@@ -76,14 +76,16 @@ def foreign(r):
         return table(i, topic, **m)
     ops = [src("a", "left"), src("b", "right")]
     left, right = "a", "b"
+    if r.random() < .15: right = "a"
     if r.random() < .3: ops.append({"op": r.choice(["filter", "mapValues"]), "id": "af", "from": "a"}); ops[-1].update({"predicate": "contains:1"} if ops[-1]["op"] == "filter" else {"mapper": "append:!"}); left = "af"
-    if r.random() < .3: ops.append({"op": r.choice(["filter", "mapValues"]), "id": "bf", "from": "b"}); ops[-1].update({"predicate": "longerThan:1"} if ops[-1]["op"] == "filter" else {"mapper": "nullIf:b"}); right = "bf"
+    if right == "b" and r.random() < .3: ops.append({"op": r.choice(["filter", "mapValues"]), "id": "bf", "from": "b"}); ops[-1].update({"predicate": "longerThan:1"} if ops[-1]["op"] == "filter" else {"mapper": "nullIf:b"}); right = "bf"
     sel = lambda: r.choice(["firstChar", "firstChar", "prefixBefore:/", "value", "keyUpper"])
     j = {"op": "foreignKeyJoin", "id": "j", "kind": r.choice(["inner", "left"]), "left": left, "right": right, "selector": sel(), "joiner": r.choice(["concat", "jsonPair", "nullIfNoRight", "right", "left"]), **store(r, "res")}
     j.setdefault("materialized", {"store": "res"})
     for k in ("lru", "caching"): j["materialized"].pop(k, None)
     if r.random() < .3: j["named"] = "fk"
     ops.append(j)
+    if right == "a": ops.append({"op": "toStream", "id": "bs", "from": "b"}); ops.append(to("bs", "rights"))
     last = "j"
     after = r.choice(["out", "again", "filter", "group", "tt", "same", "out"])
     if after == "again" and j["joiner"] != "jsonPair": ops.append({"op": "foreignKeyJoin", "id": "j2", "kind": r.choice(["inner", "left"]), "left": "j", "right": "b", "selector": "firstChar", "joiner": "concat", "materialized": {"store": "res2"}}); last = "j2"
@@ -201,7 +203,7 @@ def shared(r):
     """a store of any kind, written by one or two processors, connected in all ways"""
     st = dict(r.choice(STORES), name="st", key="string", value="string")
     if r.random() < .15: st["logging"] = False
-    if r.random() < .15 and st.get("type") != "lru" and st["kind"] != "versioned": st["caching"] = True
+    if r.random() < .15 and st["kind"] != "versioned": st["caching"] = True
     proc = {"kind": "storeCommands", "store": "st"}
     way = r.choice(["add", "provide", "twice", "papi", "papi2"])
     if way == "papi": ops = [{"op": "addSource", "name": "src", "topic": "in", "key": "string", "value": "string"}, {"op": "addProcessor", "name": "p", "processor": proc, "parents": ["src"]}, {"op": "addStore", "store": st, "processors": ["p"]}, {"op": "addSink", "name": "k", "topic": "out", "parents": ["p"]}]
@@ -280,7 +282,8 @@ def named(r):
         if way == "count": ops += [g, {"op": "count", "id": "c%d" % n, "from": g["id"], **nm("counted%d" % n), **r.choice([{}, {"materialized": {"store": "cs%d" % n}}])}, {"op": "toStream", "id": "o%d" % n, "from": "c%d" % n, **nm("str%d" % n)}, dict(to("o%d" % n, "out%d" % n), **nm("sink%d" % n))]
         elif way in ("window", "session"):
             w = window(r, ("session",) if way == "session" else ("tumbling", "hopping", "sliding"))
-            ops += [g, {"op": "windowedBy", "id": "w%d" % n, "from": g["id"], "windows": w, **({"emit": "onWindowClose"} if r.random() < .2 else {})}, {"op": r.choice(["count", "reduce"]), "id": "c%d" % n, "from": "w%d" % n, **nm("counted%d" % n), **r.choice([{}, {"materialized": {"store": "cs%d" % n, "retentionMs": 100000}}])}]
+            closed = r.random() < .2 # kept for long: results that expire before they are sent are a loss of Kafka Streams
+            ops += [g, {"op": "windowedBy", "id": "w%d" % n, "from": g["id"], "windows": w, **({"emit": "onWindowClose"} if closed else {})}, {"op": r.choice(["count", "reduce"]), "id": "c%d" % n, "from": "w%d" % n, **nm("counted%d" % n), **({} if r.random() < .5 and not closed else {"materialized": {"store": "cs%d" % n, "retentionMs": 100000}})}]
             if ops[-1]["op"] == "reduce": ops[-1]["reducer"] = "last"
             if r.random() < .4: ops.append({"op": "suppress", "id": "z%d" % n, "from": "c%d" % n, "suppress": {"until": "windowCloses"}, **nm("held%d" % n)}); ops += out("z%d" % n, "out%d" % n)
             else: ops += out("c%d" % n, "out%d" % n)
