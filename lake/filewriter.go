@@ -62,12 +62,12 @@ func (w *fileWriter) named(err error) error {
 	return nil
 }
 
-// size is what the file has so far, without the rows that are held for the next row group.
+// size is what the file has so far, without the rows that aren't encoded yet.
 func (w *fileWriter) size() int64 {
-	if w.count == nil {
+	if w.file == nil {
 		return 0
 	}
-	return w.count.n + int64(w.buf.Buffered())
+	return w.file.Size()
 }
 
 // finish completes the file, and returns its add action without partition values; nil if there were no rows.

@@ -21,8 +21,8 @@ const maxDictionaryBytes = 1 << 20
 
 var seed = maphash.MakeSeed()
 
-// sample estimates the number of different values and decides on a dictionary.
-func (l *Leaf) sample(a arrow.Array) {
+// sample estimates the number of different values and decides on a dictionary, which is to serve so many times as many values.
+func (l *Leaf) sample(a arrow.Array, times float64) {
 	n := a.Len()
 	value, width := hasher(a)
 	if n == 0 || value == nil {
@@ -46,7 +46,9 @@ func (l *Leaf) sample(a arrow.Array) {
 		}
 	}
 	l.Distinct = extrapolate(distinct, k, n)
-	l.dictionary = l.Distinct*worthwhileRepeats <= int64(n) && float64(l.Distinct)*width <= maxDictionaryBytes
+	all := int(float64(n) * times)
+	entries := extrapolate(distinct, k, all)
+	l.dictionary = entries*worthwhileRepeats <= int64(all) && float64(entries)*width <= maxDictionaryBytes
 }
 
 // extrapolate estimates how many different values n values have, of which k taken evenly have d: the size of the urn from which

@@ -6,6 +6,9 @@
 // the types that every reader of lake tables knows: timestamps in microseconds as INT64, decimals by their precision as INT32,
 // INT64 or fixed bytes, lists and maps in three levels; never INT96.
 //
+// Stream does the same for rows that come batch by batch and are too many to be held: the first of them decide on the dictionaries, and then
+// all are encoded as they come.
+//
 // The package knows neither table logs nor stores: it writes to an io.Writer, and its statistics are values, which a table format
 // puts into its own form.
 package parquetfile

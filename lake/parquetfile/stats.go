@@ -46,10 +46,15 @@ type Value struct {
 }
 
 // Measure looks at the values of a batch. Leaves come in the order of the columns, a list or map before what is in it.
-func Measure(rec arrow.RecordBatch) []Leaf {
+func Measure(rec arrow.RecordBatch) []Leaf { return measureFor(rec, rec.NumRows()) }
+
+// measureFor is Measure of the first rows of so many in a row group, whose dictionaries are decided on. 0: nothing is to be decided, only Distinct
+// isn't estimated.
+func measureFor(rec arrow.RecordBatch, groupRows int64) []Leaf {
 	var out []Leaf
+	times := float64(groupRows) / float64(max(1, rec.NumRows()))
 	for i, f := range rec.Schema().Fields() {
-		out = measure(out, place{path: []string{f.Name}, column: []string{f.Name}}, rec.Column(i))
+		out = measure(out, place{path: []string{f.Name}, column: []string{f.Name}, times: times}, rec.Column(i))
 	}
 	return out
 }
@@ -59,10 +64,11 @@ type place struct {
 	path, column []string // in the Arrow and in the Parquet schema
 	outer        []bool   // validity of the structs around it, nil if none of them has nulls
 	nested       bool
+	times        float64 // the values of a row group, as a multiple of those at hand; 0: dictionaries are decided on
 }
 
 func (p place) inside(name string, column ...string) place {
-	return place{path: extend(p.path, name), column: extend(p.column, column...), nested: true}
+	return place{path: extend(p.path, name), column: extend(p.column, column...), nested: true, times: p.times}
 }
 
 // measure appends the leaves of one column.
@@ -70,7 +76,7 @@ func measure(out []Leaf, p place, a arrow.Array) []Leaf {
 	if s, ok := a.(*array.Struct); ok {
 		outer := and(p.outer, s)
 		for i, f := range s.DataType().(*arrow.StructType).Fields() {
-			out = measure(out, place{extend(p.path, f.Name), extend(p.column, f.Name), outer, p.nested}, s.Field(i))
+			out = measure(out, place{extend(p.path, f.Name), extend(p.column, f.Name), outer, p.nested, p.times}, s.Field(i))
 		}
 		return out
 	}
@@ -85,7 +91,9 @@ func measure(out []Leaf, p place, a arrow.Array) []Leaf {
 	case array.ListLike:
 		return measure(append(out, l), p.inside("element", "list", "element"), a.ListValues())
 	}
-	l.sample(a)
+	if p.times > 0 {
+		l.sample(a, p.times)
+	}
 	return append(out, l)
 }
 

@@ -12,92 +12,141 @@ import (
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 )
 
-// Stream writes one file batch by batch, for rows that don't fit into memory at once. It gathers batches to row groups, and holds one row group, and the one
-// before it until that is known to be not the only one. It is used by one goroutine.
+// Stream writes one file batch by batch, for rows that don't fit into memory at once. Of a row group it holds what is encoded and compressed, and up to
+// chunkBytes of rows that aren't yet. It is used by one goroutine.
 //
-// A file of one row group is what Write makes of it. In larger ones dictionaries are decided on by the first row group, and columns of
+// A file of few rows, or of one batch, is what Write makes of it. In larger ones dictionaries are decided on by the first rows, and columns of
 // floats have no bounds in the file's own statistics, since a NaN may yet come.
 type Stream struct {
 	out  io.Writer
 	opts Options
 
-	pending      []arrow.RecordBatch // of the next row group
+	pending      []arrow.RecordBatch // not encoded yet
 	pendingRows  int64
 	pendingBytes int64
 
-	first  arrow.RecordBatch   // the first row group, while it is the only one
-	file   *pqarrow.FileWriter // nil before the second
-	leaves []Leaf              // of the row groups that are complete
-	rows   int64
+	file       *pqarrow.FileWriter // nil as long as all rows are pending
+	groupRows  int64               // of the row group that is being written
+	groupBytes int64               // what its rows took in memory
+	leaves     []Leaf              // of the rows that are encoded
+	rows       int64
 }
 
-// NewStream starts a file. Nothing is written before the first row group is complete.
+const (
+	// firstBytes is how much of a file's rows is looked at before it is decided which columns get dictionaries.
+	firstBytes = 8 << 20
+	// Rows are encoded when there are so many of them: each time costs each column some microseconds.
+	chunkRows  = 4096
+	chunkBytes = 1 << 20
+)
+
+// NewStream starts a file. Nothing is written before there are enough rows to tell how.
 func NewStream(w io.Writer, opts Options) (*Stream, error) {
 	opts, err := opts.Normalize()
 	return &Stream{out: w, opts: opts}, err
 }
 
-// Write adds a batch. All batches have the schema of the first. The batch's memory is kept until its row group is written: who reuses it after
-// a Release must have it on another reference.
+// Write adds a batch. All batches have the schema of the first. The batch's memory may be kept until Close: who reuses it after a Release must
+// have it on another reference.
 func (s *Stream) Write(rec arrow.RecordBatch) error {
 	if rec.NumRows() == 0 {
 		return nil
+	}
+	if s.file == nil && s.pends(s.opts.RowGroupRows, firstBytes) { // so this is not the only row group
+		if err := s.start(); err != nil {
+			return err
+		}
 	}
 	rec.Retain()
 	s.pending = append(s.pending, rec)
 	s.rows += rec.NumRows()
 	s.pendingRows += rec.NumRows()
 	s.pendingBytes += MemorySize(rec)
-	if s.pendingRows >= s.opts.RowGroupRows || s.pendingBytes >= s.opts.RowGroupBytes {
-		return s.flush()
+	if s.file != nil && s.pends(chunkRows, chunkBytes) {
+		return s.encode()
 	}
 	return nil
+}
+
+// pends reports whether there are so many rows that aren't encoded, or as many as a row group has.
+func (s *Stream) pends(rows, bytes int64) bool {
+	return s.pendingRows >= min(rows, s.opts.RowGroupRows) || s.pendingBytes >= min(bytes, s.opts.RowGroupBytes)
 }
 
 // Rows is how many rows were written so far.
 func (s *Stream) Rows() int64 { return s.rows }
 
-// Pending is about how much memory the rows take that are held and not yet written.
-func (s *Stream) Pending() int64 {
-	if s.first != nil {
-		return s.pendingBytes + MemorySize(s.first)
+// Size is how many bytes of the file there are so far: those of rows that are encoded.
+func (s *Stream) Size() int64 {
+	if s.file == nil {
+		return 0
 	}
-	return s.pendingBytes
+	return s.file.TotalCompressedBytes()
 }
 
-// flush makes a row group of what is pending.
-func (s *Stream) flush() error {
+// take returns the rows that aren't encoded as one batch.
+func (s *Stream) take() (arrow.RecordBatch, error) {
 	rec, err := Join(s.pending)
+	s.pending = nil
+	return rec, err
+}
+
+// start begins the file with the first rows.
+func (s *Stream) start() error {
+	rec, err := s.take()
 	if err != nil {
 		return err
 	}
-	s.pending, s.pendingRows, s.pendingBytes = nil, 0, 0
-	leaves := Measure(rec)
+	leaves := measureFor(rec, s.groupSize())
+	if s.file, err = pqarrow.NewFileWriter(rec.Schema(), noClose{s.out}, properties(withoutFloats(leaves), s.whole()), pqarrow.DefaultWriterProps()); err != nil {
+		return fmt.Errorf("start a Parquet file: %w", err)
+	}
+	return s.add(rec, leaves)
+}
+
+// groupSize is how many rows like those that are pending make a row group.
+func (s *Stream) groupSize() int64 {
+	n := float64(s.pendingRows) / float64(max(1, s.pendingBytes)) * float64(s.opts.RowGroupBytes)
+	return max(s.pendingRows, min(s.opts.RowGroupRows, int64(n)))
+}
+
+// encode encodes what is pending.
+func (s *Stream) encode() error {
+	rec, err := s.take()
+	if err != nil {
+		return err
+	}
+	return s.add(rec, measureFor(rec, 0))
+}
+
+// add encodes rows that were pending as part of a row group.
+func (s *Stream) add(rec arrow.RecordBatch, leaves []Leaf) (err error) {
+	defer rescue(&err)
 	for i := range leaves {
 		keepBounds(&leaves[i])
 	}
 	if s.leaves == nil {
-		s.leaves, s.first = leaves, rec
-		return nil
-	}
-	if s.file == nil {
-		if err := s.start(); err != nil {
-			return err
+		s.leaves = leaves
+	} else {
+		for i := range s.leaves {
+			s.leaves[i].add(&leaves[i])
 		}
 	}
-	for i := range s.leaves {
-		s.leaves[i].add(&leaves[i])
+	if s.groupRows >= s.opts.RowGroupRows || s.groupBytes >= s.opts.RowGroupBytes {
+		s.groupRows, s.groupBytes = 0, 0
 	}
-	return s.group(rec)
-}
-
-// start writes the first row group of several.
-func (s *Stream) start() (err error) {
-	if s.file, err = pqarrow.NewFileWriter(s.first.Schema(), noClose{s.out}, properties(withoutFloats(s.leaves), s.whole()), pqarrow.DefaultWriterProps()); err != nil {
-		return fmt.Errorf("start a Parquet file: %w", err)
+	if s.groupRows == 0 {
+		if err := s.file.NewBufferedRowGroupChecked(); err != nil {
+			return fmt.Errorf("start a row group of a Parquet file: %w", err)
+		}
 	}
-	err, s.first = s.group(s.first), nil
-	return err
+	s.groupRows += s.pendingRows
+	s.groupBytes += s.pendingBytes
+	s.pendingRows, s.pendingBytes = 0, 0
+	if err := s.file.WriteBuffered(rec); err != nil {
+		return fmt.Errorf("write a Parquet file: %w", err)
+	}
+	return nil
 }
 
 // whole are the options by which a row group is not divided again.
@@ -107,28 +156,28 @@ func (s *Stream) whole() Options {
 	return o
 }
 
-func (s *Stream) group(rec arrow.RecordBatch) (err error) {
-	defer rescue(&err)
-	if err := s.file.Write(rec); err != nil {
-		return fmt.Errorf("write a Parquet file: %w", err)
-	}
-	return nil
-}
-
-// Close ends the file, which must have a row, and tells what is in it; Distinct is known only if there was one row group. The writer below
+// Close ends the file, which must have a row, and tells what is in it; Distinct is known only if all rows were measured together. The writer below
 // stays open.
 func (s *Stream) Close() (_ []Leaf, err error) {
 	defer rescue(&err)
-	if s.pendingRows > 0 {
-		if err := s.flush(); err != nil {
+	if s.rows == 0 {
+		return nil, fmt.Errorf("end a Parquet file: it has no rows")
+	}
+	if s.file == nil {
+		rec, err := s.take()
+		if err != nil {
 			return nil, err
 		}
+		leaves := Measure(rec)
+		for i := range leaves {
+			keepBounds(&leaves[i])
+		}
+		return leaves, Write(s.out, rec, leaves, s.whole())
 	}
-	switch {
-	case s.leaves == nil:
-		return nil, fmt.Errorf("end a Parquet file: it has no rows")
-	case s.file == nil:
-		return s.leaves, Write(s.out, s.first, s.leaves, s.whole())
+	if s.pendingRows > 0 {
+		if err := s.encode(); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.file.Close(); err != nil {
 		return nil, fmt.Errorf("end a Parquet file: %w", err)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tributary-io/tributary/lake/columns"
@@ -118,7 +119,7 @@ func TestStreamLateNaN(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := s.Pending(); n != 0 {
+	if n := s.pendingBytes; n != 0 {
 		t.Errorf("%d bytes are held after three row groups", n)
 	}
 	leaves, err := s.Close()
@@ -150,5 +151,74 @@ func TestStreamGroupsBySize(t *testing.T) {
 	got, groups := readBack(t, buf.Bytes())
 	if want := rowsOf(rec); !cmp.Equal(got, want) || groups < 4 {
 		t.Errorf("%d rows in %d groups", len(got), groups)
+	}
+}
+
+// TestStreamEncodesAsItGoes writes much more than is held at once: rows are encoded within their row groups, dictionaries are those of the whole, and the
+// page index tells where each page of each row group is.
+func TestStreamEncodesAsItGoes(t *testing.T) {
+	schema := &columns.Schema{Fields: []columns.Field{leaf("n", columns.Long), leaf("few", columns.String), leaf("many", columns.String)}}
+	var buf bytes.Buffer
+	s, err := NewStream(&buf, Options{RowGroupRows: 150_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rows, batch = 320_000, 1000
+	for from := 0; from < rows; from += batch {
+		b := columns.NewBuilder(schema)
+		for i := from; i < from+batch; i++ {
+			b.Columns()[0].AppendInt64(int64(i))
+			b.Columns()[1].AppendString(fmt.Sprint("few-", i*7919%5000)) // 5,000 in each row group, 2,000 in a batch at the most
+			b.Columns()[2].AppendString(fmt.Sprintf("many-%020d", i))
+			if err := b.EndRow(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Write(b.Record()); err != nil {
+			t.Fatal(err)
+		}
+		if s.file == nil && s.pendingBytes > firstBytes+chunkBytes || s.file != nil && s.pendingRows >= chunkRows {
+			t.Fatalf("%d rows of %d bytes are held after %d", s.pendingRows, s.pendingBytes, s.Rows())
+		}
+	}
+	leaves, err := s.Close()
+	if err != nil || leaves[0].Rows != rows || leaves[0].Min.Int != 0 || leaves[0].Max.Int != rows-1 || string(leaves[2].Max.Bytes) != fmt.Sprintf("many-%020d", rows-1) {
+		t.Errorf("%+v, %v", leaves, err)
+	}
+	pf, err := file.NewParquetReader(bytes.NewReader(buf.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pf.Close()
+	if pf.NumRowGroups() != 3 || pf.NumRows() != rows {
+		t.Fatalf("%d rows in %d groups", pf.NumRows(), pf.NumRowGroups())
+	}
+	for g := range pf.NumRowGroups() {
+		index, err := pf.GetPageIndexReader().RowGroup(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c, name := range []string{"n", "few", "many"} {
+			chunk, err := pf.MetaData().RowGroup(g).ColumnChunk(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if chunk.HasDictionaryPage() != (name == "few") {
+				t.Errorf("row group %d, column %s: dictionary %v", g, name, chunk.HasDictionaryPage())
+			}
+			places, err := index.GetOffsetIndex(c)
+			if err != nil || len(places.GetPageLocations()) < 2 && g == 0 {
+				t.Fatalf("row group %d, column %s: places %v, %v", g, name, places, err)
+			}
+			if at := places.GetPageLocations()[0].Offset; at != chunk.DataPageOffset() {
+				t.Errorf("row group %d, column %s: the index has its first page at %d, it is at %d", g, name, at, chunk.DataPageOffset())
+			}
+		}
+	}
+	got, _ := readBack(t, buf.Bytes())
+	for i, r := range got {
+		if r["n"] != int64(i) || r["few"] != fmt.Sprint("few-", i*7919%5000) || r["many"] != fmt.Sprintf("many-%020d", i) {
+			t.Fatalf("row %d: %v", i, r)
+		}
 	}
 }
