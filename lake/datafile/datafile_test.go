@@ -201,3 +201,83 @@ func TestRefused(t *testing.T) {
 		t.Error("a file that isn't there was read")
 	}
 }
+
+// TestBatchesOutliveTheirFile keeps batches while other files are read: memory that is used again was not theirs.
+func TestBatchesOutliveTheirFile(t *testing.T) {
+	store := object.NewMemory("t")
+	schema := arrow.NewSchema([]arrow.Field{{Name: "p-a", Type: arrow.BinaryTypes.String}, {Name: "p-n", Type: arrow.PrimitiveTypes.Int64},
+		{Name: "p-d", Type: &arrow.Decimal128Type{Precision: 30}}, {Name: "p-t", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}}}, nil)
+	l, err := NewLayout(table(field("p-a", delta.String), field("p-n", delta.Long), field("p-d", delta.Decimal(30, 0)), field("p-t", delta.String)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []arrow.RecordBatch
+	var want []string
+	for i := range 20 {
+		var rows []string
+		for n := range 50 {
+			x := 1_000_000*i + n
+			rows = append(rows, fmt.Sprintf(`{"p-a":"text %d","p-n":%d,"p-d":"%d","p-t":"tag %d"}`, x, x, x, x%7))
+			want = append(want, fmt.Sprintf("map[p-a:text %d p-d:%d p-n:%d p-t:tag %d]", x, x, x, x%7))
+		}
+		name := fmt.Sprint(i, ".parquet")
+		writeJSON(t, store, name, schema, "["+strings.Join(rows, ",")+"]")
+		f, err := Open(t.Context(), store, l, &delta.Add{Path: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rec, err := range f.Batches(t.Context(), 20) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rec.Retain()
+			kept = append(kept, rec)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	for _, rec := range kept {
+		for i := range int(rec.NumRows()) {
+			got = append(got, fmt.Sprint(l.Row(rec, i)))
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d rows, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("row %d is %s, want %s", i, got[i], want[i])
+		}
+	}
+}
+
+// TestPageBuffers grows, keeps and hands out memory of every size, also what isn't its own.
+func TestPageBuffers(t *testing.T) {
+	var p pageBuffers
+	for _, size := range []int{0, 1, 4095, 4096, 4097, 1 << 20, 1 << 22, 1<<22 + 1} {
+		b := p.Allocate(size)
+		if len(b) != size {
+			t.Fatalf("%d bytes, want %d", len(b), size)
+		}
+		for i := range b {
+			b[i] = byte(i)
+		}
+		more := p.Reallocate(size*2+1, b)
+		if len(more) != size*2+1 {
+			t.Fatalf("%d bytes, want %d", len(more), size*2+1)
+		}
+		for i := range size {
+			if more[i] != byte(i) {
+				t.Fatalf("byte %d of %d is lost", i, size)
+			}
+		}
+		p.Free(more)
+		p.Free(more[:0:0])
+		p.Free(nil)
+		if again := p.Allocate(size); len(again) != size {
+			t.Fatalf("%d bytes, want %d", len(again), size)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
@@ -47,7 +48,7 @@ func Open(ctx context.Context, store object.Store, l *Layout, add *delta.Add) (_
 			return nil, fmt.Errorf("data file %s: %w", name, err)
 		}
 	}
-	if f.reader, err = file.NewParquetReader(f.source); err != nil {
+	if f.reader, err = file.NewParquetReader(f.source, file.WithReadProps(parquet.NewReaderProperties(pageBuffers{}))); err != nil {
 		return nil, f.wrap(err)
 	}
 	return f, nil
@@ -141,7 +142,7 @@ func (f *File) AllBatches(ctx context.Context, size int64) iter.Seq2[arrow.Recor
 
 func (f *File) records(ctx context.Context, size int64) (_ pqarrow.RecordReader, err error) {
 	defer f.rescue(&err)
-	fr, err := pqarrow.NewFileReader(f.reader, pqarrow.ArrowReadProperties{BatchSize: size}, memory.DefaultAllocator)
+	fr, err := pqarrow.NewFileReader(f.reader, pqarrow.ArrowReadProperties{BatchSize: size, PreAllocBinaryData: true}, memory.DefaultAllocator)
 	if err != nil {
 		return nil, err
 	}
