@@ -22,12 +22,13 @@ type figure struct {
 }
 
 var (
-	cpu   = figure{measure.CPUPerRecord, "CPU, µs a record", "%.2f"}
-	speed = figure{measure.RecordsPerS, "records/s", "%.0f"}
-	peak  = figure{measure.PeakMB, "peak memory, MB", "%.0f"}
-	gc    = figure{measure.GCShare, "Go's collector, share of the CPU", "%.2f"}
+	cpu    = figure{measure.CPUPerRecord, "CPU, µs a record", "%.2f"}
+	speed  = figure{measure.RecordsPerS, "records/s", "%.0f"}
+	peak   = figure{measure.PeakMB, "peak memory, MB", "%.0f"}
+	broker = figure{measure.BrokerCPUPerRecord, "the broker's CPU, µs a record", "%.2f"}
+	gc     = figure{measure.GCShare, "Go's collector, share of the CPU", "%.2f"}
 
-	throughput = []figure{cpu, speed, peak, gc}
+	throughput = []figure{cpu, broker, speed, peak, gc}
 )
 
 // figures are those of each workload.

@@ -21,6 +21,9 @@ const (
 	PeakMB       = "rss_peak_mb"
 )
 
+// BrokerCPUPerRecord is the broker's, which shares the machine: two cores are used up by both together.
+const BrokerCPUPerRecord = "broker_cpu_us_per_rec"
+
 // GCShare is the Go collector's share of the process's CPU, without what it does on processors that are idle. Peers on a JVM don't have it.
 const GCShare = "gc_share"
 
@@ -37,7 +40,7 @@ func (r Result) Add(from, to Snapshot, records int64) {
 	if records > 0 {
 		n := float64(records)
 		r[RecordsPerS], r[CPUPerRecord] = n/elapsed, cpu*1e6/n
-		r["broker_cpu_us_per_rec"] = (to.Broker - from.Broker) * 1e6 / n
+		r[BrokerCPUPerRecord] = (to.Broker - from.Broker) * 1e6 / n
 		r["allocs_per_rec"] = float64(to.Mallocs-from.Mallocs) / n
 	}
 }

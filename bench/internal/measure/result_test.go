@@ -20,7 +20,7 @@ func TestAResultIsReadAsItWasWritten(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%v, %v", all, err)
 	}
-	for name, want := range map[string]float64{RecordsPerS: 500_000, CPUPerRecord: 1, "broker_cpu_us_per_rec": 2, "other_cpu_s": 1, "allocs_per_rec": 0.0002} {
+	for name, want := range map[string]float64{RecordsPerS: 500_000, CPUPerRecord: 1, BrokerCPUPerRecord: 2, "other_cpu_s": 1, "allocs_per_rec": 0.0002} {
 		if got := all[0].Number(name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
