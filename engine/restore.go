@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +25,9 @@ type restoreProgress struct {
 	records int64 // put into stores
 	bytes   int64
 	left    int64 // offsets still to be read
+	all     int64 // offsets that were to be read
 	began   time.Time
+	told    time.Time // when it was last said how far it is
 
 	shipped, shipping int64 // bytes of a checkpoint that have come, and of all of it
 }
@@ -100,26 +103,35 @@ type restoreSpan struct {
 	fetch.Span
 }
 
-// restoreSpans works out what each store lacks. Where a store's changelog no longer has the record that comes next, or never had it, the
-// task's state is built anew.
+// misfits are stores that are where their changelogs aren't: the next record is gone, or there never was one.
+type misfits struct{ stores, reasons []string }
+
+func (m *misfits) Error() string { return strings.Join(m.reasons, "; ") }
+
+// restoreSpans works out what each store lacks. Stores that don't fit their changelogs are built anew; the task's others stay.
 func (e *Engine) restoreSpans(ctx context.Context, r *runner, s *starts) ([]restoreSpan, error) {
 	for attempt := 0; ; attempt++ {
 		spans, stale := e.spansFrom(r, s, r.db.Offset)
-		if stale == "" {
+		if stale == nil {
 			return spans, nil
 		}
 		if attempt > 0 {
-			return nil, errors.New(stale)
+			return nil, stale
 		}
-		e.log.Warn("local state doesn't fit its changelog any more and is built anew", "task", taskOf(r.spec.id), "reason", stale)
-		if err := e.wipe(ctx, r); err != nil {
+		e.log.Warn("local state doesn't fit its changelog any more and is built anew", "task", taskOf(r.spec.id), "stores", stale.stores, "reason", stale)
+		err := r.db.CloseWithout(stale.stores...)
+		r.db = nil
+		if err == nil {
+			err = e.openStores(ctx, r)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 }
 
-// spansFrom works out what each of the runner's stores lacks that is at an offset. stale says that one is where its changelog isn't.
-func (e *Engine) spansFrom(r *runner, s *starts, at func(store string) (int64, bool)) (spans []restoreSpan, stale string) {
+// spansFrom works out what each of the runner's stores lacks that is at an offset. stale is nil if all of them fit.
+func (e *Engine) spansFrom(r *runner, s *starts, at func(store string) (int64, bool)) (spans []restoreSpan, stale *misfits) {
 	for _, spec := range r.db.Stores() {
 		st := e.plan.Stores[spec.Name]
 		if st.Changelog == "" {
@@ -138,7 +150,11 @@ func (e *Engine) spansFrom(r *runner, s *starts, at func(store string) (int64, b
 		case !ok:
 			from = first
 		case from < first || from > max(end, s.high[p]):
-			stale = fmt.Sprintf("store %s is at offset %d of %s, which has %d to %d", spec.Name, from, p, first, end)
+			if stale == nil {
+				stale = &misfits{}
+			}
+			stale.stores = append(stale.stores, spec.Name)
+			stale.reasons = append(stale.reasons, fmt.Sprintf("store %s is at offset %d of %s, which has %d to %d", spec.Name, from, p, first, end))
 		}
 		spans = append(spans, restoreSpan{spec.Name, fetch.Span{Partition: p, ID: e.catalog().id(p.Topic), From: from, To: end}})
 	}
@@ -187,6 +203,7 @@ func (e *Engine) restoreStore(ctx context.Context, r *runner, sp restoreSpan) er
 			return err
 		}
 		r.restore.add(len(records), size, next-max(before, sp.From))
+		e.reportRestore(r)
 		return nil
 	}
 	if err := r.db.BeginRestore(sp.store); err != nil {
@@ -243,10 +260,39 @@ func (e *Engine) judge(r *runner, sp restoreSpan) (keeps func(*kgo.Record) (bool
 func (p *restoreProgress) start(spans []restoreSpan, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.active, p.over, p.records, p.bytes, p.left, p.began = true, false, 0, 0, 0, now
+	p.active, p.over, p.records, p.bytes, p.left, p.began, p.told = true, false, 0, 0, 0, now, now
 	for _, s := range spans {
 		p.left += max(0, s.To-s.From)
 	}
+	p.all = p.left
+}
+
+// reportRestore says now and then how far a restore is.
+func (e *Engine) reportRestore(r *runner) {
+	event, due := r.restore.report(e.cfg.clock(), e.cfg.reportEvery)
+	if !due {
+		return
+	}
+	event.Task, event.Standby = taskOf(r.spec.id), r.copy
+	e.restoring(event)
+	e.log.Info("state is being restored", "task", event.Task, "standby", event.Standby, "records", event.Records, "bytes", event.Bytes,
+		"records_per_second", int64(event.Rate), "offsets_left", event.Left, "time_left", event.TimeLeft.Round(time.Second))
+}
+
+// report tells how far the restore is, if that is due.
+func (p *restoreProgress) report(now time.Time, every time.Duration) (event RestoreEvent, due bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.Sub(p.told) < every {
+		return RestoreEvent{}, false
+	}
+	p.told = now
+	event = RestoreEvent{Phase: RestoreGoesOn, Records: p.records, Bytes: p.bytes, Left: p.left, Took: now.Sub(p.began)}
+	if took := event.Took.Seconds(); took > 0 && p.all > p.left {
+		event.Rate = float64(p.records) / took
+		event.TimeLeft = time.Duration(took * float64(p.left) / float64(p.all-p.left) * float64(time.Second))
+	}
+	return event, true
 }
 
 func (p *restoreProgress) add(records, bytes int, offsets int64) {

@@ -59,10 +59,11 @@ const (
 	StandbyTakesOver                          // the copy becomes the task's state; it isn't closed in between
 	StandbyClosed                             // the copy isn't kept any more
 	CheckpointAdopted                         // the state was replaced by a checkpoint of another instance
+	RestoreGoesOn                             // changelogs are being read still: every 5 s
 )
 
 func (p RestorePhase) String() string {
-	return [...]string{"", "restore began", "restore ended", "standby follows", "standby caught up", "standby takes over", "standby closed", "checkpoint adopted"}[p]
+	return [...]string{"", "restore began", "restore ended", "standby follows", "standby caught up", "standby takes over", "standby closed", "checkpoint adopted", "restore goes on"}[p]
 }
 
 // RestoreEvent tells what happens to a task's state on this instance.
@@ -72,9 +73,12 @@ type RestoreEvent struct {
 	Phase   RestorePhase
 	Records int64         // read so far
 	Left    int64         // offsets still to be read
-	Took    time.Duration // at RestoreEnded and CheckpointAdopted
-	Bytes   int64         // of the checkpoint
-	From    string        // where it came from
+	Took    time.Duration // since RestoreBegan; at CheckpointAdopted: the transfer
+	Bytes   int64         // of keys and values read so far; at CheckpointAdopted: of the checkpoint
+	// At RestoreGoesOn: records a second so far, and how long what is left takes at this pace.
+	Rate     float64
+	TimeLeft time.Duration
+	From     string // where it came from
 }
 
 // OnRestore is called when state is restored, and when standbys begin to follow, take over or end. It is called by several goroutines, and must

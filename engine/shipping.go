@@ -166,7 +166,7 @@ func (e *Engine) adoptCheckpoint(ctx context.Context, r *runner, s *starts) (*st
 // missing is how many offsets the runner's stores lack from where they are.
 func (e *Engine) missing(r *runner, s *starts, at func(string) (int64, bool)) (n int64) {
 	spans, stale := e.spansFrom(r, s, at)
-	if stale != "" {
+	if stale != nil {
 		spans, _ = e.spansFrom(r, s, func(string) (int64, bool) { return 0, false })
 	}
 	for _, sp := range spans {
@@ -290,8 +290,8 @@ func (e *Engine) fits(r *runner, s *starts, m *checkpoint.Manifest) error {
 		}
 	}
 	at := offsetsIn(r, m)
-	if _, stale := e.spansFrom(r, s, at); stale != "" {
-		return &UnfitCheckpointError{stale}
+	if _, stale := e.spansFrom(r, s, at); stale != nil {
+		return &UnfitCheckpointError{stale.Error()}
 	}
 	if left, all := e.missing(r, s, at), e.missing(r, s, r.db.Offset); left > all-all/checkpointGain {
 		return &UnfitCheckpointError{fmt.Sprintf("it would leave %d of %d records to be read", left, all)}

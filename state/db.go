@@ -222,6 +222,29 @@ func (db *DB) Close() error {
 	return errors.Join(leaked, db.pebble.close())
 }
 
+// CloseWithout closes the DB and leaves nothing of some of its stores on disk, so that they are restored from the beginning when it is opened
+// again. The others keep what is committed.
+func (db *DB) CloseWithout(names ...string) error {
+	if db.pebble == nil {
+		return db.Close()
+	}
+	batch := db.pebble.db.NewBatch()
+	defer batch.Close()
+	for _, name := range names {
+		s := db.byName[name]
+		if s == nil {
+			return &LookupError{Store: name, Want: "any kind"}
+		}
+		if err := batch.DeleteRange(appendPrefix(nil, s.id, classMeta), appendPrefix(nil, s.id+1, classMeta), nil); err != nil {
+			return db.pebble.wrap("empty store "+name, err)
+		}
+	}
+	if err := db.commitBatch(batch, nil); err != nil {
+		return err
+	}
+	return db.Close()
+}
+
 // View shows committed state, from any goroutine, while the task goes on. Each use of a store sees what is committed at that moment.
 // It must be closed soon: closing the DB waits for it.
 type View struct {

@@ -453,3 +453,35 @@ func TestBulkRestore(t *testing.T) {
 		t.Errorf("left behind: %v", files)
 	}
 }
+
+func TestCloseWithout(t *testing.T) {
+	dir, specs := t.TempDir(), []state.Spec{kvSpec("a"), kvSpec("b"), {Name: "w", Kind: state.Window, RetentionMs: 1000, Logged: true}}
+	db := openPebble(t, dir, specs, state.Options{})
+	for _, name := range []string{"a", "b"} {
+		must(t, db.Restore(name, []state.RestoreRecord{{Key: []byte("k"), Value: []byte(name)}}, 5))
+	}
+	must(t, db.Restore("w", []state.RestoreRecord{{Key: state.AppendWindowKey(nil, []byte("k"), 7, 0), Value: []byte("w")}}, 5))
+	if err := db.CloseWithout("nosuch"); !errors.As(err, new(*state.LookupError)) {
+		t.Errorf("an unknown store: %v", err)
+	}
+	must(t, db.CloseWithout("a", "w"))
+
+	db = openPebble(t, dir, specs, state.Options{})
+	for name, want := range map[string]bool{"a": false, "b": true, "w": false} {
+		if _, ok := db.Offset(name); ok != want {
+			t.Errorf("store %s is there: %v", name, ok)
+		}
+	}
+	for name, want := range map[string]bool{"a": false, "b": true} {
+		s, err := db.KeyValueBytes(name)
+		must(t, err)
+		if _, _, ok, err := s.Get([]byte("k"), nil); ok != want || err != nil {
+			t.Errorf("store %s has its row: %v %v", name, ok, err)
+		}
+	}
+	w, err := db.WindowBytes("w")
+	must(t, err)
+	if w.StreamTime() != -1 {
+		t.Errorf("an emptied store's stream time is %d", w.StreamTime())
+	}
+}
