@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,4 +53,45 @@ func TestWindowsOfQuietTopicsClose(t *testing.T) {
 			once[string(r.Key)] = true
 		}
 	})
+}
+
+// A source that says so is waited for by the records of the others, for a while or until it has something.
+func TestSourceThatIsWaitedFor(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"a while": 100 * time.Millisecond, "until it has something": topology.Forever} {
+		t.Run(name, func(t *testing.T) {
+			a := newApp(t, brokertest.Embedded(t), "waited")
+			for _, topic := range []string{"in", "slow", "out"} {
+				a.create(topic, 1)
+			}
+			b := topology.NewBuilder(a.name)
+			slow := b.Stream(a.topic("slow"), serde.String, serde.String, topology.WaitFor(wait))
+			b.Stream(a.topic("in"), serde.String, serde.String).Merge(slow).To(a.topic("out"))
+			i, out := a.start(build(b), "i1"), a.read("out")
+			values := func() (vs []string) {
+				for _, r := range out.all() {
+					vs = append(vs, string(r.Value))
+				}
+				return vs
+			}
+			now := time.Now()
+			a.produceAt("in", now, "first")
+			if wait == topology.Forever {
+				i.await(t, "the first waits", func(s Stats) bool {
+					return len(s.Tasks) == 1 && slices.ContainsFunc(s.Tasks[0].Inputs, func(in InputStats) bool { return in.Topic == a.topic("slow") && !in.HoldsSince.IsZero() })
+				})
+				if vs := values(); len(vs) > 0 {
+					t.Errorf("%v came out", vs)
+				}
+				a.produceAt("slow", now.Add(time.Second), "second")
+			} else {
+				eventually(t, "the first comes out", func() bool { return len(values()) == 1 })
+				a.produceAt("slow", now.Add(-time.Second), "second")
+			}
+			eventually(t, "both come out", func() bool { return len(values()) == 2 })
+			if vs := values(); vs[0] != "first" || vs[1] != "second" {
+				t.Errorf("%v came out", vs)
+			}
+			i.stop(t)
+		})
+	}
 }

@@ -320,7 +320,7 @@ func (e *Engine) makeTask(r *runner) error {
 	cfg := task.Config{
 		ApplicationID: e.plan.ApplicationID, ID: r.spec.id, Subtopologies: r.spec.subs, Inputs: r.spec.inputs,
 		Collector: r.out, Handlers: e.cfg.handlers, Clock: e.cfg.clock, Logger: e.log.With("task", taskOf(r.spec.id)),
-		MaxIdle: e.cfg.maxTaskIdle, Lag: r.lag, AdvanceIdleMs: e.plan.AdvanceIdleMs,
+		MaxIdle: e.cfg.maxTaskIdle, Lag: r.lag,
 	}
 	if r.db != nil {
 		cfg.DB = r.db

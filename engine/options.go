@@ -174,6 +174,7 @@ func ErrorHandlers(h processors.Handlers) Option { return func(c *config) { c.ha
 
 // MaxTaskIdle is how long a task with records on some of its inputs waits for records on the others, once these are read to the end.
 // Waiting gives better order between inputs at the price of latency (KIP-695). Default: 0, it waits only for what is known to be there.
+// topology.WaitFor sets it for one source.
 func MaxTaskIdle(d time.Duration) Option { return func(c *config) { c.maxTaskIdle = d } }
 
 // MaxSkew is how far, in event time, the tasks of a sub-topology may be apart while they read a backlog, in an application with windows:

@@ -308,18 +308,16 @@ func (e *Engine) mustWait(r *runner) bool {
 	return false
 }
 
-// idleLook is how often a runner is looked at that waits for an empty input to have waited long enough.
-const idleLook = 10 * time.Millisecond
-
 // arm sets the runner's timer for what time alone brings.
 func (e *Engine) arm(r *runner) {
 	wait := time.Duration(-1)
-	if at, ok := r.task.NextWallClock(); ok {
-		wait = max(at.Sub(e.cfg.clock()), time.Millisecond)
+	until := func(at time.Time, ok bool) {
+		if left := max(at.Sub(e.cfg.clock()), time.Millisecond); ok && (wait < 0 || left < wait) {
+			wait = left
+		}
 	}
-	if r.task.HasRecords() && e.cfg.maxTaskIdle > 0 && (wait < 0 || wait > idleLook) {
-		wait = idleLook
-	}
+	until(r.task.NextWallClock())
+	until(r.task.WaitEnds())
 	if wait < 0 {
 		return
 	}

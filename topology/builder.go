@@ -118,14 +118,14 @@ func (b *Builder) StreamPattern[K, V any](pattern string, key serde.Serde[K], va
 }
 
 // sourceOptions are what all sources take.
-const sourceOptions = optName | optTimestamps | optReset
+const sourceOptions = optName | optTimestamps | optReset | optIdle
 
 func sourceStream[K, V any](b *Builder, topics []string, pattern string, key serde.Serde[K], value serde.Serde[V], opts []Option) *stream[K, V] {
 	s := newSettings(opts, sourceOptions)
 	name := b.graph.NameOr(s.userName, "KSTREAM-SOURCE-")
 	checkSource(s, topics, pattern, key, value)
 	source := &logical.Source{
-		Topics: slices.Compact(slices.Sorted(slices.Values(topics))), Pattern: pattern, Reset: s.reset,
+		Topics: slices.Compact(slices.Sorted(slices.Values(topics))), Pattern: pattern, Reset: s.reset, Idle: s.idle,
 		Supplier: processors.TopicSource[K, V]{Key: key, Value: value, Extractor: extractor[K, V](b, s), WallClock: s.wallClock()},
 		Key:      reflect.TypeFor[K](), Value: reflect.TypeFor[V](),
 	}
@@ -180,7 +180,7 @@ func (b *Builder) Table[K, V any](topic string, key serde.Serde[K], value serde.
 	sourceName, name, source := tableSource(b, s, topic, key, value)
 	proc := processors.NewTableSource(kept(b, processors.Store[K, V]{Name: m.spec.Name, Key: key, Value: value}), m.queryable)
 	node := logical.NewNode(name, &logical.TableSource{
-		SourceName: sourceName, Topic: topic, Reset: s.reset, Source: source, Table: proc, Store: m.spec,
+		SourceName: sourceName, Topic: topic, Reset: s.reset, Idle: s.idle, Source: source, Table: proc, Store: m.spec,
 	})
 	node.Versioned = logical.VersionedIf(m.spec.Kind == state.Versioned)
 	b.report(name, s)

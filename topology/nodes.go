@@ -56,7 +56,7 @@ func (b *Builder) writeProblems(node string, s *settings) {
 	b.nodes.write(func(pb *plan.Builder) { pb.AddProblems(problems...) })
 }
 
-// AddSource adds a source of the Processor API: a node with a name of your choice that reads topics. Options: Timestamps, Reset.
+// AddSource adds a source of the Processor API: a node with a name of your choice that reads topics. Options: Timestamps, Reset, AdvanceAfter, WaitFor.
 func (b *Builder) AddSource[K, V any](name string, topics []string, key serde.Serde[K], value serde.Serde[V], opts ...Option) {
 	addSource(b, plan.Source{Name: name, Topics: topics}, key, value, opts)
 }
@@ -67,9 +67,9 @@ func (b *Builder) AddSourcePattern[K, V any](name, pattern string, key serde.Ser
 }
 
 func addSource[K, V any](b *Builder, source plan.Source, key serde.Serde[K], value serde.Serde[V], opts []Option) {
-	s := newSettings(opts, optTimestamps|optReset)
+	s := newSettings(opts, optTimestamps|optReset|optIdle)
 	checkSource(s, source.Topics, source.Pattern, key, value)
-	source.Reset = s.reset
+	source.Reset, source.Idle = s.reset, s.idle
 	source.Supplier = processors.TopicSource[K, V]{Key: key, Value: value, Extractor: extractor[K, V](b, s), WallClock: s.wallClock()}
 	b.writeProblems(source.Name, s)
 	b.nodes.declareSends(source.Name, typesOf[K, V]())

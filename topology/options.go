@@ -39,6 +39,7 @@ const (
 	optEmitOnClose
 	optTimestamps
 	optReset
+	optIdle
 	optPartitions
 	optPartitioner
 	optMulticast
@@ -65,7 +66,7 @@ var optionNames = map[optionKind]string{
 	optName: "Name", optStore: "Store", optKeySerde: "KeySerde", optValueSerde: "ValueSerde", optOtherSerde: "OtherValueSerde",
 	optMaterialized: "Materialized", optStoreType: "InMemory or OnDisk", optRetention: "Retention", optNoLogging: "NoLogging",
 	optTopicConfig: "ChangelogConfig", optVersioned: "Versioned", optLRU: "LRU", optStoreAs: "StoreAs",
-	optEmitOnCommit: "EmitOnCommit or EmitOnUpdate", optEmitOnClose: "EmitOnClose", optTimestamps: "Timestamps", optReset: "Reset",
+	optEmitOnCommit: "EmitOnCommit or EmitOnUpdate", optEmitOnClose: "EmitOnClose", optTimestamps: "Timestamps", optReset: "Reset", optIdle: "AdvanceAfter or WaitFor",
 	optPartitions: "Partitions", optPartitioner: "PartitionBy", optMulticast: "Multicast", optGrace: "JoinGrace", optStores: "Stores", optProvide: "Provide",
 	optDropOlder: "DropOlder", optByID: "RepartitionByID", optChangelogTopic: "ChangelogTopic",
 }
@@ -92,6 +93,7 @@ type settings struct {
 	storeAs     state.Spec
 	onCommit    bool
 	reset       plan.OffsetReset
+	idle        plan.Idle
 	partitions  int
 	grace       time.Duration
 	stores      []string

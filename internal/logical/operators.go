@@ -16,13 +16,14 @@ type Source struct {
 	Topics   []string
 	Pattern  string
 	Reset    plan.OffsetReset
+	Idle     plan.Idle
 	Supplier processors.SourceSupplier
 	// Key and Value are the Go types, which streams of the same topic must agree on.
 	Key, Value reflect.Type
 }
 
 func (s *Source) write(b *plan.Builder, n *Node) {
-	b.AddSource(plan.Source{Name: n.Name, Topics: s.Topics, Pattern: s.Pattern, Reset: s.Reset, Supplier: s.Supplier})
+	b.AddSource(plan.Source{Name: n.Name, Topics: s.Topics, Pattern: s.Pattern, Reset: s.Reset, Idle: s.Idle, Supplier: s.Supplier})
 }
 
 // TableSource reads a table, or a global table, from a topic.
@@ -30,6 +31,7 @@ type TableSource struct {
 	SourceName string
 	Topic      string
 	Reset      plan.OffsetReset
+	Idle       plan.Idle
 	Source     processors.SourceSupplier
 	Table      Materializable
 	Store      *state.Spec
@@ -51,7 +53,7 @@ func (s *TableSource) write(b *plan.Builder, n *Node) {
 		})
 		return
 	}
-	b.AddSource(plan.Source{Name: s.SourceName, Topics: []string{s.Topic}, Reset: s.Reset, Supplier: s.Source})
+	b.AddSource(plan.Source{Name: s.SourceName, Topics: []string{s.Topic}, Reset: s.Reset, Idle: s.Idle, Supplier: s.Source})
 	b.AddProcessor(n.Name, s.Table, s.SourceName)
 	if !s.Table.Materialized() {
 		return

@@ -124,6 +124,9 @@ func (g *Graph) mergeSource(first, n *Node) {
 	if a.Reset != b.Reset {
 		g.Problem(plan.TopologyProblem, n.Name, "source %s reads the same topics with another offset reset policy", first.Name)
 	}
+	if a.Idle != b.Idle {
+		g.Problem(plan.TopologyProblem, n.Name, "source %s reads the same topics with other settings for idleness", first.Name)
+	}
 	if a.Key != b.Key || a.Value != b.Value {
 		g.Problem(plan.InvalidArgument, n.Name, "source %s reads the same topics as %v and %v, this one as %v and %v",
 			first.Name, a.Key, a.Value, b.Key, b.Value)

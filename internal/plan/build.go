@@ -29,7 +29,7 @@ func (b *Builder) Build(applicationID string) (*Plan, error) {
 	b.buildStores(p)
 	b.buildSubtopologies(p)
 	p.CopartitionGroups = b.copartitionGroups(applicationID)
-	p.AdvanceIdleMs = b.advanceIdleMs
+	p.setAdvanceIdle(b.advanceIdleMs)
 	p.setHeld()
 	p.Hash = p.hash()
 	return p, nil

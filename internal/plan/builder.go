@@ -75,13 +75,14 @@ type Source struct {
 	Topics   []string
 	Pattern  string // used if not empty; it has to match a whole topic name
 	Reset    OffsetReset
+	Idle     Idle
 	Supplier processors.SourceSupplier
 }
 
 // AddSource adds a source.
 func (b *Builder) AddSource(s Source) {
 	d := &draft{
-		Node:   Node{Name: s.Name, Kind: SourceNode, Pattern: s.Pattern, Reset: s.Reset, Source: s.Supplier},
+		Node:   Node{Name: s.Name, Kind: SourceNode, Pattern: s.Pattern, Reset: s.Reset, Idle: s.Idle, Source: s.Supplier},
 		topics: slices.Clone(s.Topics),
 	}
 	ok := b.checkNew(s.Name)

@@ -6,15 +6,6 @@ import (
 	"github.com/tributary-io/tributary/processors"
 )
 
-// AdvanceIdle sets Plan.AdvanceIdleMs.
-func (b *Builder) AdvanceIdle(ms int64) {
-	if ms <= 0 {
-		b.Problem(InvalidArgument, "", "stream time can't go on after inputs were idle for %d ms: give it a millisecond or more", ms)
-		return
-	}
-	b.advanceIdleMs = ms
-}
-
 // heldBack finds out how far the records that reach each node may be behind, because nodes before it, in this sub-topology or one that
 // writes into its repartition topics, hold them back.
 type heldBack struct {

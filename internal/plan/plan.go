@@ -24,8 +24,6 @@ type Plan struct {
 	InternalTopics map[string]*InternalTopic
 	// CopartitionGroups lists sets of source topics that must have the same number of partitions.
 	CopartitionGroups [][]string
-	// AdvanceIdleMs is how long all inputs of a task have to be idle before stream time goes on with the wall clock; 0: it never does.
-	AdvanceIdleMs int64
 	// Hash changes when anything changes that two instances must agree on.
 	Hash string
 }
@@ -41,6 +39,8 @@ type Subtopology struct {
 	// Lake says that this sub-topology ends only in lake sinks and keeps no state: its tasks run outside the transaction, and
 	// their progress is that of the tables.
 	Lake bool
+	// AdvanceIdleMs is how long all inputs of a task have to be idle before its stream time goes on with the wall clock; 0: it never does.
+	AdvanceIdleMs int64
 }
 
 // NodeKind tells what a node does.
@@ -92,6 +92,7 @@ type Node struct {
 	Topics  []string
 	Pattern string
 	Reset   OffsetReset
+	Idle    Idle
 	Source  processors.SourceSupplier
 
 	// Of all others.

@@ -2,11 +2,13 @@ package task
 
 import (
 	"math"
+	"slices"
 
+	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/processors"
 )
 
-// idleTime lets stream time go on with the wall clock while nothing comes (topology.AdvanceIdle).
+// idleTime lets stream time go on with the wall clock while nothing comes (topology.AdvanceIdle, topology.AdvanceAfter).
 //
 // Only a task that has been idle for a while does so, and only if it has nodes that care. How far it has come is among the operators'
 // progress: what was decided by it stays decided after a restart, and goes on from there.
@@ -15,6 +17,19 @@ type idleTime struct {
 	since  int64 // wall clock in ms when the task became idle
 	synced int64 // wall clock in ms when stream time was last right
 	hooks  []idleHook
+	kept   []int // sub-topologies whose time stands still while nothing comes
+}
+
+// newIdleTime gives the longest time of the sub-topologies' that have one. Usually there is but one.
+func newIdleTime(subs []*plan.Subtopology) (idle idleTime) {
+	for _, sub := range subs {
+		if sub.AdvanceIdleMs > 0 {
+			idle.after = max(idle.after, sub.AdvanceIdleMs)
+		} else {
+			idle.kept = append(idle.kept, sub.ID)
+		}
+	}
+	return idle
 }
 
 // idleHook is a node's wish to be told.
@@ -29,7 +44,7 @@ const idleProgress = "/idle-time"
 // OnIdleTime implements processors.IdleHooks. Nodes register parents first, so that what closes in one node reaches those below before
 // they move on themselves.
 func (rt *runtime) OnIdleTime(f func(timeMs int64) error) {
-	if idle := &rt.task.idle; idle.after > 0 {
+	if idle := &rt.task.idle; idle.after > 0 && !slices.Contains(idle.kept, rt.node.spec.Subtopology) {
 		idle.hooks = append(idle.hooks, idleHook{rt.node, f})
 	}
 }

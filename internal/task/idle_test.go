@@ -13,7 +13,7 @@ import (
 // idleBench is a bench with a node that notes the times that it is told; lag is that of all inputs, -1 for unknown.
 func idleBench(t *testing.T, lag *int64, told *[]int64, fail *error) *bench {
 	return newBench(t, func(c *Config) {
-		c.AdvanceIdleMs = 100
+		c.Subtopologies[0].AdvanceIdleMs = 100
 		c.Lag = func(TopicPartition) (int64, bool) { return *lag, *lag >= 0 }
 	}, func(rt processors.Runtime) error {
 		rt.(processors.IdleHooks).OnIdleTime(func(ms int64) error {

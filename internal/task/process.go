@@ -177,7 +177,7 @@ func (t *Task) waitFor(q *queue) {
 }
 
 // mayGoOn decides whether to process although some inputs are empty (KIP-695): an input that may have records to be fetched is
-// waited for; one that has none is waited for up to MaxIdle.
+// waited for; one that has none is waited for up to MaxIdle, or what its source says.
 func (t *Task) mayGoOn() bool {
 	if t.cfg.MaxIdle < 0 || t.cfg.Lag == nil {
 		return true
@@ -195,7 +195,8 @@ func (t *Task) mayGoOn() bool {
 			t.waitFor(q)
 			return false
 		}
-		if t.cfg.MaxIdle == 0 {
+		maxIdle := q.maxIdle(t.cfg.MaxIdle)
+		if maxIdle == 0 {
 			enforced = true
 			continue
 		}
@@ -208,7 +209,7 @@ func (t *Task) mayGoOn() bool {
 			t.waitFor(q)
 			return false
 		}
-		if now.Sub(since) < t.cfg.MaxIdle {
+		if now.Sub(since) < maxIdle {
 			t.waitFor(q)
 			return false
 		}

@@ -1,7 +1,9 @@
 package task
 
 import (
+	"math"
 	"sync/atomic"
+	"time"
 
 	"github.com/tributary-io/tributary/processors"
 )
@@ -31,6 +33,18 @@ type queue struct {
 
 func newQueue(tp TopicPartition, n *node, head processors.Head) *queue {
 	return &queue{tp: tp, node: n, head: head, partitionTime: processors.NoTimestamp, position: -1}
+}
+
+// maxIdle is how long others wait for the queue while it is empty: what its source says, else the task's setting.
+func (q *queue) maxIdle(otherwise time.Duration) time.Duration {
+	wait := q.node.spec.Idle.Wait
+	switch {
+	case !wait.Set:
+		return otherwise
+	case wait.Ms > math.MaxInt64/int64(time.Millisecond):
+		return math.MaxInt64
+	}
+	return time.Duration(wait.Ms) * time.Millisecond
 }
 
 // small is up to how many records are copied together: the harness adds them one by one.

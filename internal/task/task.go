@@ -51,11 +51,10 @@ type Config struct {
 	// Clock is the wall clock.
 	Clock  func() time.Time
 	Logger *slog.Logger
-	// MaxIdle is how long a task with records on some inputs waits for an empty input that has nothing to read (KIP-695).
+	// MaxIdle is how long a task with records on some inputs waits for an empty input that has nothing to read (KIP-695), where its
+	// source doesn't say otherwise.
 	// Negative: it never waits, not even for an input that is known to have records to be fetched.
 	MaxIdle time.Duration
-	// AdvanceIdleMs is how long all inputs must have been idle before stream time goes on with the wall clock; 0: it never does.
-	AdvanceIdleMs int64
 	// Lag tells how many records of an empty input are still to be fetched, and whether that is known. Nil: nothing is.
 	Lag func(TopicPartition) (lag int64, known bool)
 }
@@ -137,7 +136,7 @@ func New(cfg Config) (*Task, error) {
 		byTP:       map[TopicPartition]*queue{},
 		shared:     map[string]any{},
 		idleSince:  map[*queue]time.Time{},
-		idle:       idleTime{after: cfg.AdvanceIdleMs},
+		idle:       newIdleTime(cfg.Subtopologies),
 	}
 	t.resetContext(0)
 	if cfg.DB != nil {
@@ -203,6 +202,17 @@ func (t *Task) HoldsSince(tp TopicPartition) (since time.Time, ok bool) {
 	}
 	ms := q.holdsSince.Load()
 	return time.UnixMilli(ms), ms != 0
+}
+
+// WaitEnds is when the task has waited long enough for the input that keeps it from what it has of others; ok is false if it waits for none, or
+// without an end. It is the task's own goroutine's to call.
+func (t *Task) WaitEnds() (at time.Time, ok bool) {
+	since, ok := t.idleSince[t.waitsFor]
+	if !ok {
+		return at, false
+	}
+	maxIdle := t.waitsFor.maxIdle(t.cfg.MaxIdle)
+	return since.Add(maxIdle), maxIdle < math.MaxInt64
 }
 
 // Drops lists how many records each node left out, by reason. Any goroutine may call it.

@@ -3,6 +3,7 @@ package task
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -311,6 +312,9 @@ func TestWaitsForEmptyInputs(t *testing.T) {
 	step(false, "begins to wait")
 	b.now = b.now.Add(19 * time.Millisecond)
 	step(false, "still waits")
+	if at, ok := b.WaitEnds(); !ok || !at.Equal(time.UnixMilli(1020)) {
+		t.Errorf("the wait ends at %v, %v", at, ok)
+	}
 	if since, ok := b.HoldsSince(TopicPartition{Topic: "b"}); !ok || !since.Equal(time.UnixMilli(1000)) {
 		t.Errorf("b has held a back since %v, %v", since, ok)
 	}
@@ -325,9 +329,51 @@ func TestWaitsForEmptyInputs(t *testing.T) {
 	if _, ok := b.HoldsSince(TopicPartition{Topic: "b"}); ok {
 		t.Error("b doesn't hold a back any more")
 	}
+	if _, ok := b.WaitEnds(); ok {
+		t.Error("nothing is waited for any more")
+	}
 	b.add(t, "b", 0, "1")
 	step(true, "both have records")
 	if last := b.seen[len(b.seen)-1]; last != "b@0" {
 		t.Errorf("took %s", last)
+	}
+}
+
+// What a source says of itself comes before the task's setting.
+func TestSourcesSayHowLongTheyAreWaitedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		task time.Duration
+		wait plan.Setting
+		want []bool // processed at once, after 20 ms, after an hour
+	}{
+		"the task's":              {20 * time.Millisecond, plan.Setting{}, []bool{false, true, true}},
+		"not at all":              {time.Hour, plan.Setting{Set: true}, []bool{true, true, true}},
+		"longer":                  {0, plan.Setting{Set: true, Ms: 3_600_000}, []bool{false, false, true}},
+		"until something comes":   {0, plan.Setting{Set: true, Ms: math.MaxInt64}, []bool{false, false, false}},
+		"longer than there is ns": {0, plan.Setting{Set: true, Ms: math.MaxInt64 / 1000}, []bool{false, false, false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, func(cfg *Config) {
+				cfg.MaxIdle = c.task
+				cfg.Lag = func(TopicPartition) (int64, bool) { return 0, true }
+				cfg.Subtopologies[0].Nodes[0].Idle.Wait = c.wait
+			}, nil, "a", "b")
+			b.add(t, "a", 0, "1", "2", "3")
+			var got []bool
+			for _, ms := range []int64{0, 20, 3_600_000} {
+				b.now = b.now.Add(time.Duration(ms) * time.Millisecond)
+				ok, err := b.Process()
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, ok)
+			}
+			if d := cmp.Diff(c.want, got); d != "" {
+				t.Error(d)
+			}
+			if _, ends := b.WaitEnds(); ends {
+				t.Error("a wait that is over, or has no end, ends")
+			}
+		})
 	}
 }

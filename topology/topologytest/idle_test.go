@@ -2,6 +2,7 @@ package topologytest_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -215,3 +216,80 @@ func (streamTicker) Init(ctx processors.ProcessorContext[string, string]) error 
 
 func (streamTicker) Process(*processors.Record[string, string]) error { return nil }
 func (streamTicker) Close() error                                     { return nil }
+
+// Each source may say when its silence lets time go on; a task's time waits for the longest of them, and behind a repartition those count that
+// feed it.
+func TestIdleTimeOfEachSource(t *testing.T) {
+	after := topology.AdvanceAfter
+	for name, c := range map[string]struct {
+		builder  []topology.BuilderOption
+		in, more []topology.Option
+		want     time.Duration // until time goes on; 0: never
+	}{
+		"one says":                 {nil, []topology.Option{after(10 * time.Second)}, []topology.Option{after(10 * time.Second)}, 10 * time.Second},
+		"the longest counts":       {nil, []topology.Option{after(10 * time.Second)}, []topology.Option{after(30 * time.Second)}, 30 * time.Second},
+		"one doesn't say":          {nil, []topology.Option{after(10 * time.Second)}, nil, 0},
+		"instead of the builder's": {[]topology.BuilderOption{topology.AdvanceIdle(time.Hour)}, []topology.Option{after(10 * time.Second)}, []topology.Option{after(20 * time.Second)}, 20 * time.Second},
+		"beside the builder's":     {[]topology.BuilderOption{topology.AdvanceIdle(40 * time.Second)}, []topology.Option{after(10 * time.Second)}, nil, 40 * time.Second},
+		"never":                    {[]topology.BuilderOption{topology.AdvanceIdle(10 * time.Second)}, nil, []topology.Option{after(0)}, 0},
+	} {
+		for _, partitions := range []int32{0, 1} {
+			t.Run(fmt.Sprint(name, "/", partitions), func(t *testing.T) {
+				b := topology.NewBuilder("idle", c.builder...)
+				in := b.Stream("in", serde.String, serde.String, c.in...)
+				b.Stream("more", serde.String, serde.String, c.more...).Merge(in).
+					GroupBy(func(_, v string) string { return v }, topology.Name("by")).
+					Windowed(topology.Tumbling(time.Second), topology.EmitOnClose()).
+					Count().ToStream().MapValuesWithKey(textOf).Map(windowKey).To("out")
+				var opts []topologytest.Option
+				if partitions > 0 {
+					opts = append(opts, topologytest.Partitions(partitions))
+				}
+				q := newQuiet(t, built(t, b), opts...)
+				q.in.Pipe("k", "v", 0)
+				if c.want == 0 {
+					same(t, "never", q.wait(24*time.Hour), []string{})
+					return
+				}
+				same(t, "too early", q.wait(c.want-time.Second), []string{})
+				same(t, "then", q.wait(time.Second), []string{"v@0=1"})
+			})
+		}
+	}
+}
+
+// Of two parts of an application only that one's time goes on whose sources let it.
+func TestIdleTimeOfOnePart(t *testing.T) {
+	b := topology.NewBuilder("idle")
+	count := func(topic, to string, opts ...topology.Option) {
+		b.Stream(topic, serde.String, serde.String, opts...).GroupByKey().Windowed(topology.Tumbling(time.Second), topology.EmitOnClose()).
+			Count().ToStream().MapValuesWithKey(textOf).Map(windowKey).To(to)
+	}
+	count("other", "others")
+	count("in", "out", topology.AdvanceAfter(10*time.Second))
+	q := newQuiet(t, built(t, b))
+	q.in.Pipe("k", "v", 0)
+	topologytest.Input(q.d, "other", serde.String, serde.String).Pipe("k", "v", 0)
+	others := topologytest.Output(q.d, "others", serde.String, serde.String)
+	same(t, "the one", q.wait(time.Minute), []string{"k@0=1"})
+	same(t, "the other", pairs(others.Read()), []string{})
+}
+
+func TestIdleOptionsThatCannotBe(t *testing.T) {
+	for name, declare := range map[string]func(b *topology.Builder){
+		"AdvanceAfter": func(b *topology.Builder) {
+			b.Stream("in", serde.String, serde.String, topology.AdvanceAfter(time.Microsecond)).To("out")
+		},
+		"WaitFor": func(b *topology.Builder) { b.Stream("in", serde.String, serde.String, topology.WaitFor(-1)).To("out") },
+		"other settings for idleness": func(b *topology.Builder) {
+			b.Stream("in", serde.String, serde.String, topology.WaitFor(time.Second)).To("out")
+			b.Stream("in", serde.String, serde.String).To("out2")
+		},
+	} {
+		b := topology.NewBuilder("bad")
+		declare(b)
+		if _, err := b.Build(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

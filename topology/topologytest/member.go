@@ -167,7 +167,6 @@ func (m *member) config(inputs []task.TopicPartition) task.Config {
 		ApplicationID: d.plan.ApplicationID, ID: m.id, Subtopologies: m.subs, Inputs: inputs,
 		Collector: m, Lake: m.appender, Handlers: d.opts.handlers,
 		Clock: func() time.Time { return d.now }, Logger: d.opts.logger, MaxIdle: -1,
-		AdvanceIdleMs: d.plan.AdvanceIdleMs,
 	}
 	if m.db != nil {
 		cfg.DB = m.db
