@@ -44,6 +44,7 @@ type InputsConfig struct {
 type Inputs struct {
 	client *kgo.Client
 	ready  func(context.Context)
+	pauses pauses
 
 	mu      sync.Mutex
 	cond    *sync.Cond
@@ -68,13 +69,16 @@ func NewInputs(cfg InputsConfig) (*Inputs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fetch client: %w", err)
 	}
-	in := &Inputs{client: client, ready: cfg.Ready}
+	in := &Inputs{client: client, ready: cfg.Ready, pauses: pauses{client: client}}
 	in.cond = sync.NewCond(&in.mu)
 	return in, nil
 }
 
 // Close releases the client. Run must have returned.
-func (in *Inputs) Close() { in.client.Close() }
+func (in *Inputs) Close() {
+	in.pauses.close()
+	in.client.Close()
+}
 
 // Run fetches and delivers until ctx ends. deliver must not block for long, and must not call the methods of Inputs but Pause and Resume.
 func (in *Inputs) Run(ctx context.Context, deliver func([]Batch)) {
@@ -85,7 +89,9 @@ func (in *Inputs) Run(ctx context.Context, deliver func([]Batch)) {
 		poll := in.beginPoll(ctx)
 		fetches := in.client.PollFetches(poll)
 		if batches := collect(fetches); len(batches) > 0 {
+			in.pauses.hold()
 			deliver(batches)
+			in.pauses.release()
 		}
 		in.endPoll()
 	}
@@ -143,7 +149,7 @@ func (in *Inputs) Add(positions map[Partition]int64) {
 func (in *Inputs) Remove(parts ...Partition) {
 	in.change(func() {
 		in.client.RemoveConsumePartitions(byTopic(parts))
-		in.client.ResumeFetchPartitions(byTopic(parts)) // a pause would outlive the removal
+		in.pauses.forget(parts) // a pause would outlive the removal
 	})
 }
 
@@ -157,11 +163,12 @@ func (in *Inputs) Seek(positions map[Partition]int64) {
 	in.Add(positions)
 }
 
-// Pause stops the fetching of partitions until Resume. What was fetched already may still be delivered.
-func (in *Inputs) Pause(parts ...Partition) { in.client.PauseFetchPartitions(byTopic(parts)) }
+// Pause stops the fetching of partitions until Resume, soon: those asked for in one delivery together at its end. What was fetched already may
+// still be delivered. Of several Pauses and Resumes of a partition the last one counts.
+func (in *Inputs) Pause(parts ...Partition) { in.pauses.ask(true, parts) }
 
-// Resume ends a Pause.
-func (in *Inputs) Resume(parts ...Partition) { in.client.ResumeFetchPartitions(byTopic(parts)) }
+// Resume ends a Pause, soon.
+func (in *Inputs) Resume(parts ...Partition) { in.pauses.ask(false, parts) }
 
 func byTopic(parts []Partition) map[string][]int32 {
 	m := map[string][]int32{}
