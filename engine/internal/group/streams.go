@@ -102,6 +102,9 @@ func (s *Streams) await(ctx context.Context, d time.Duration) {
 func (s *Streams) heartbeat(ctx context.Context) error {
 	req := s.request()
 	if s.epoch == 0 {
+		if err := s.compare(ctx); err != nil {
+			return err
+		}
 		s.describe(req)
 	}
 	// The coordinator fences a member that is silent for its session; a connection that hangs must not cost that.

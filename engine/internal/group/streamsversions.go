@@ -28,26 +28,37 @@ func (e *DeclaredError) Error() string {
 	return fmt.Sprintf("member %s runs another version of the topology: %s", e.Member, strings.Join(e.Differences, "; "))
 }
 
-// compare looks, once after it has joined, whether those who were there before declare what this member does. A member that joined at a later
-// epoch does this itself.
+// compare looks whether those who are in the group declare what this member does: before it joins, so that it takes no tasks away from them, and
+// once after, should two versions have joined at the same moment. Then the one that joined at the later epoch goes, at once.
 func (s *Streams) compare(ctx context.Context) error {
 	if s.compared || len(s.cfg.Declares) == 0 {
 		return nil
 	}
+	joined := s.epoch > 0
 	g, err := describeStreams(ctx, s.cfg.Client, s.cfg.Group)
-	if err != nil {
+	switch {
+	case err != nil && !joined: // there is no group yet, or the answer to the join will say what is wrong
+		return nil
+	case err != nil:
 		return fmt.Errorf("find out what the other members declare: %w", err)
 	}
 	for _, m := range g.Members {
-		if m.MemberID == s.cfg.MemberID || m.MemberEpoch > s.epoch {
+		if m.MemberID == s.cfg.MemberID || joined && m.MemberEpoch > s.epoch {
 			continue
 		}
-		if lines := s.declaredOtherwise(m.ClientTags); len(lines) > 0 {
-			return &FatalError{Group: s.cfg.Group, Err: &DeclaredError{m.MemberID, lines},
-				Advice: "start this instance with the version that the others run, or stop all of them before this version is started"}
+		lines := s.declaredOtherwise(m.ClientTags)
+		if len(lines) == 0 {
+			continue
 		}
+		if joined {
+			if err := s.Leave(ctx); err != nil {
+				s.cfg.Logger.Warn("a member that can't stay can't leave in order", "group", s.cfg.Group, "error", err)
+			}
+		}
+		return &FatalError{Group: s.cfg.Group, Err: &DeclaredError{m.MemberID, lines},
+			Advice: "start this instance with the version that the others run, or stop all of them before this version is started"}
 	}
-	s.compared = true
+	s.compared = joined
 	return nil
 }
 
