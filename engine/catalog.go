@@ -74,9 +74,15 @@ func (e *Engine) catalogOf(ctx context.Context, found matches) (*catalog, error)
 	if err != nil {
 		return nil, err
 	}
+	mayLack := map[string]bool{}
+	for _, names := range e.lakeSources() {
+		for _, topic := range names {
+			mayLack[topic] = true
+		}
+	}
 	count := func(topic string) (int32, bool) {
 		t, ok := users[topic]
-		return t.Partitions, ok
+		return t.Partitions, ok || mayLack[topic]
 	}
 	counts, err := e.plan.Partitions(count, matched)
 	if err = errors.Join(err, e.missingSinks(users)); err != nil {

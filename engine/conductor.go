@@ -143,6 +143,12 @@ func (e *Engine) handle(mail any) error {
 			return nil // after the rebalance
 		}
 		return e.renew()
+	case reopened:
+		return e.reopened(m)
+	case retryTask:
+		return e.retryTask(m.r)
+	case unreadableInput:
+		return e.parkUnreadable(m)
 	case purged:
 		e.purgeEnded(m)
 		return nil
@@ -335,6 +341,12 @@ func (e *Engine) takeOpened(o opened) error {
 		e.parted(r)
 		return r.close()
 	}
+	if o.err == nil {
+		o.err = r.parkedTable() // since it was asked how far it has come
+	}
+	if o.err != nil && r.spec.lake && e.cfg.parks && e.life.Err() == nil {
+		return e.parkTask(r, o.err)
+	}
 	if o.err != nil {
 		delete(e.runners, r.spec.id)
 		err := r.close()
@@ -356,6 +368,7 @@ func (e *Engine) takeOpened(o opened) error {
 		return err
 	}
 	r.open = true
+	r.parked.Store(nil)
 	r.runs.Store(true)
 	e.inputs.Add(positions)
 	r.inMu.Lock()
@@ -390,7 +403,7 @@ func (e *Engine) showState() {
 	_, joined := e.membership.Member()
 	ready := joined && !e.held
 	for _, r := range e.runners {
-		ready = ready && r.open
+		ready = ready && (r.open || r.parked.Load() != nil)
 	}
 	switch {
 	case e.troubled:

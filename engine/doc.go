@@ -37,7 +37,8 @@
 //   - No commit is in flight while the instance joins (by the classic protocol; by the streams protocol such a commit is refused). After a loss of membership nothing of before is committed.
 //   - Whatever is not clearly committed is dropped, and the tasks concerned begin again from the committed offsets with their stores
 //     brought to the end of their changelogs (recover.go). The process goes on.
-//   - The lake's tables are the authority on how far their input has come; their tasks stand outside the transaction (lake.go).
+//   - The lake's tables are the authority on how far their input has come; their tasks stand outside the transaction (lake.go), so that one of
+//     them, or all that feed a table, can be parked by a fault while the others go on (parking.go).
 //
 // The package knows topologies only as plans, and no table formats.
 package engine

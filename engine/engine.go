@@ -102,6 +102,7 @@ type Engine struct {
 	// purgeRefused are the topics of which it was said that their records may not be deleted.
 	purgeRefused map[string]bool
 	parting      map[task.ID]int // runners that are shut, and whose openers have their stores yet
+	tries        tries           // of what is parked
 	next         *catalog        // waits for the end of a rebalance to become the known one; see patterns.go
 }
 
@@ -122,6 +123,7 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 		states: lifecycle{listener: cfg.onState, clock: cfg.clock, since: cfg.clock()},
 		queue:  newRunQueue(), gate: newGate(), mail: newMailbox(), look: make(chan struct{}, 1), landers: map[string]*lander.Lander{}, runners: map[task.ID]*runner{}, standbys: map[task.ID]*standby{},
 		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), standbySlots: make(chan struct{}, standbysAtOnce), purgedTo: map[task.TopicPartition]int64{}, purgeRefused: map[string]bool{}, parting: map[task.ID]int{},
+		tries: tries{tables: map[*lander.Lander]int{}, tasks: map[task.ID]int{}},
 	}
 	e.letters.e = e
 	e.intake = newIntake(cfg.inputBuffer)
@@ -165,6 +167,7 @@ func (e *Engine) run(ctx context.Context) (err error) {
 	})
 	defer stopped()
 
+	e.retryTables()
 	joined, leave := e.join()
 	err = e.conduct(ctx)
 	if err == nil {

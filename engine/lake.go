@@ -30,21 +30,40 @@ type lakeSide struct {
 
 // openLanders opens every table of the plan, once for the process.
 func (e *Engine) openLanders(ctx context.Context) error {
+	var failed []error
 	for _, name := range slices.Sorted(maps.Keys(e.plan.Nodes)) {
 		n := e.plan.Nodes[name]
 		if n.Kind != plan.LakeNode || e.landers[n.Lake.Name] != nil {
 			continue
 		}
-		w, err := n.Lake.Sink.Open(ctx, sink.Env{ApplicationID: e.plan.ApplicationID, Name: n.Lake.Name, Logger: e.log.With("sink", n.Lake.Name), Now: e.cfg.clock})
-		if err != nil {
-			return fmt.Errorf("sink %s (%s): %w", n.Lake.Name, n.Lake.Sink, err)
+		l := e.newLander(n)
+		e.landers[n.Lake.Name] = l
+		if err := l.Open(ctx); err != nil {
+			if failed = append(failed, err); !e.cfg.parks || ctx.Err() != nil {
+				return err
+			}
+			e.log.Error("a table can't be opened: the others go on, and it is tried again", "sink", l.Name, "error", err)
+			l.Park(err)
 		}
-		limits := lander.Limits{Rows: e.cfg.lake.Rows, Bytes: e.cfg.lake.Bytes, Every: e.cfg.lake.Every}
-		e.landers[n.Lake.Name] = lander.New(n.Lake.Name, w, limits, e.cfg.clock, e.log, func(r lander.Result) { e.tell(r) })
+	}
+	if len(failed) > 0 && len(failed) == len(e.landers) {
+		return errors.Join(failed...)
 	}
 	shown := maps.Clone(e.landers)
 	e.openLandersShown.Store(&shown)
 	return nil
+}
+
+func (e *Engine) newLander(n *plan.Node) *lander.Lander {
+	open := func(ctx context.Context) (sink.Writer, error) {
+		w, err := n.Lake.Sink.Open(ctx, sink.Env{ApplicationID: e.plan.ApplicationID, Name: n.Lake.Name, Logger: e.log.With("sink", n.Lake.Name), Now: e.cfg.clock})
+		if err != nil {
+			return nil, fmt.Errorf("sink %s (%s): %w", n.Lake.Name, n.Lake.Sink, err)
+		}
+		return w, nil
+	}
+	limits := lander.Limits{Rows: e.cfg.lake.Rows, Bytes: e.cfg.lake.Bytes, Every: e.cfg.lake.Every}
+	return lander.New(n.Lake.Name, open, limits, e.cfg.clock, e.log, func(r lander.Result) { e.tell(r) })
 }
 
 // closeLanders closes all tables. No commit may be under way.
@@ -90,6 +109,9 @@ func (e *Engine) lakeAppender(r *runner, n *plan.Node) (processors.LakeAppender,
 func (e *Engine) lakePositions(ctx context.Context, r *runner, s *starts) (map[task.TopicPartition]int64, error) {
 	if r.lake == nil {
 		return nil, fmt.Errorf("internal: task %s feeds no table", r.spec.id)
+	}
+	if err := r.parkedTable(); err != nil {
+		return nil, err
 	}
 	for _, l := range r.lake.landers {
 		progress, err := l.Progress(ctx, slices.Collect(maps.Values(r.lake.parts)))
@@ -265,51 +287,96 @@ func (e *Engine) landed(res lander.Result) error {
 	switch {
 	case res.Err == nil:
 		e.log.Debug("landed", "sink", res.Lander.Name, "rows", res.Commit.Rows, "version", res.Commit.Version, "took", res.Commit.Took, "attempts", res.Commit.Attempts)
+		delete(e.tries.tables, res.Lander)
 		for _, r := range e.feeders(res.Lander) {
+			delete(e.tries.tasks, r.spec.id)
 			e.queue.wake(r)
 		}
 		return nil
+	case errors.As(res.Err, &refused) && e.cfg.parks:
+		if err := e.keepLetters(res.Lander); err != nil {
+			return err
+		}
+		e.parkTable(res.Lander, res.Err)
+		return e.resetTables(res.Lander)
 	case errors.As(res.Err, &refused):
 		return fmt.Errorf("sink %s: %w", res.Lander.Name, res.Err)
 	case e.life.Err() != nil:
 		return nil
 	}
 	e.log.Warn("rows were not landed and are read again", "sink", res.Lander.Name, "error", res.Err)
-	return e.resetLake()
-}
-
-// resetLake drops all open batches, and begins again where the tables say. It is rare, so no difference is made between tables: a task may
-// feed several of them.
-func (e *Engine) resetLake() error {
-	e.gate.close()
-	defer e.gate.open()
-	if err := e.awaitLanders(e.life, slices.Collect(maps.Values(e.landers))); err != nil {
+	if err := e.keepLetters(res.Lander); err != nil {
 		return err
 	}
-	for _, l := range e.landers {
+	return e.resetTables(res.Lander)
+}
+
+// keepLetters commits the dead letters that tasks of tables have in the open transaction, before these are made anew: later nobody knows any more
+// up to where they go, and they would be written twice.
+func (e *Engine) keepLetters(ls ...*lander.Lander) error {
+	if _, tasks := e.connected(ls); e.held || !slices.ContainsFunc(tasks, func(r *runner) bool { return r.deadSent.Load() }) {
+		return nil
+	}
+	return e.commitNow()
+}
+
+// resetTables drops the open batches of tables, and begins again where they say: with all tasks that feed them, and all other tables that those
+// feed, since a batch's rows and the positions of its tasks belong together.
+func (e *Engine) resetTables(first ...*lander.Lander) error {
+	if len(first) == 0 {
+		return nil
+	}
+	e.gate.close()
+	defer e.gate.open()
+	tables, tasks := e.connected(first)
+	if err := e.awaitLanders(e.life, tables); err != nil {
+		return err
+	}
+	for _, l := range tables {
+		if l.Parked() != nil {
+			continue
+		}
 		progress, err := l.Progress(e.life, l.Owned())
-		if err != nil {
+		switch {
+		case err == nil:
+			l.Restart(progress)
+		case e.cfg.parks && e.life.Err() == nil:
+			e.parkTable(l, fmt.Errorf("read progress: %w", err))
+		default:
 			return fmt.Errorf("sink %s: read progress: %w", l.Name, err)
 		}
-		l.Restart(progress)
 	}
-	var lake []*runner
-	for _, r := range sortedRunners(e.runners) {
-		if r.open && r.spec.lake {
-			lake = append(lake, r)
+	return e.rewind(tasks)
+}
+
+// connected are the open tasks that feed any of some tables, or tables that such tasks feed, and so on; and all these tables.
+func (e *Engine) connected(tables []*lander.Lander) (all []*lander.Lander, tasks []*runner) {
+	all = slices.Clone(tables)
+	for i := 0; i < len(all); i++ {
+		for _, r := range e.feeders(all[i]) {
+			if slices.Contains(tasks, r) {
+				continue
+			}
+			tasks = append(tasks, r)
+			for _, l := range r.lake.landers {
+				if !slices.Contains(all, l) {
+					all = append(all, l)
+				}
+			}
 		}
 	}
-	return e.rewind(lake)
+	return all, tasks
 }
 
 // rewindLake takes lake tasks back whose dead letters were in a transaction that is lost.
 func (e *Engine) rewindLake(w *commitWork) error {
-	for _, r := range e.runners {
-		if r.spec.lake && r.deadSent.Load() {
-			return e.resetLake()
+	var tables []*lander.Lander
+	for _, r := range sortedRunners(e.runners) {
+		if r.open && r.spec.lake && r.deadSent.Load() {
+			tables = append(tables, r.lake.landers...)
 		}
 	}
-	return nil
+	return e.resetTables(tables...)
 }
 
 // awaitLanders waits until no commit of the tables is under way, and takes their results. Other mails wait.
@@ -376,7 +443,7 @@ func (e *Engine) landRevoked(revoked []*runner) error {
 	err := e.landAll(ctx, ls)
 	if err != nil || slices.ContainsFunc(ls, (*lander.Lander).Stale) {
 		e.log.Warn("rows of tasks that move could not be landed in time: their new owner lands them", "error", err)
-		err = e.dropRows()
+		err = e.dropRows(ls)
 	}
 	for _, l := range ls {
 		l.Disown(parts...)
@@ -385,11 +452,11 @@ func (e *Engine) landRevoked(revoked []*runner) error {
 }
 
 // dropRows drops open batches because rows of a task that goes are in them.
-func (e *Engine) dropRows() error {
+func (e *Engine) dropRows(ls []*lander.Lander) error {
 	if e.life.Err() != nil {
 		return nil
 	}
-	return e.resetLake()
+	return e.resetTables(ls...)
 }
 
 // dropLake forgets all rows and partitions, after a loss.

@@ -29,13 +29,18 @@ type table struct {
 	commits  int
 	version  int64
 	fault    func(*table) error // before a commit; called with the lock held
+	closed   error              // to Open
 }
 
 func newTable() *table { return &table{progress: map[sink.Partition]int64{}, version: -1} }
 
-func (t *table) String() string                                      { return "memory" }
-func (t *table) Bind(_, _ reflect.Type) error                        { return nil }
-func (t *table) Open(context.Context, sink.Env) (sink.Writer, error) { return &tableWriter{t: t}, nil }
+func (t *table) String() string               { return "memory" }
+func (t *table) Bind(_, _ reflect.Type) error { return nil }
+func (t *table) Open(context.Context, sink.Env) (sink.Writer, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return &tableWriter{t: t}, t.closed
+}
 
 func (t *table) count() int {
 	t.mu.Lock()

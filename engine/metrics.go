@@ -43,7 +43,8 @@ type statsCollector struct {
 	ckptMade, ckptSent, ckptAdopted, ckptFailed, ckptReceived    *prometheus.Desc
 	ckptKept                                                     *prometheus.Desc
 	lakeCommits, lakeRows, lakeRetries, lakeFenced, lakeOpen     *prometheus.Desc
-	lakeVersion, lakeTime, lakeEarly                             *prometheus.Desc
+	lakeVersion, lakeTime, lakeEarly, lakeParked                 *prometheus.Desc
+	taskParked                                                   *prometheus.Desc
 	memory                                                       *prometheus.Desc
 }
 
@@ -86,6 +87,8 @@ func newStatsCollector(e *Engine, labels prometheus.Labels) *statsCollector {
 	c.lakeOpen = desc("lake_open_rows", "Rows that wait in the open batch of a table.", "sink")
 	c.lakeVersion = desc("lake_table_version", "Version of a table after the last commit.", "sink")
 	c.lakeTime = desc("lake_last_commit_timestamp_seconds", "When the last commit to a table was, as a Unix time.", "sink")
+	c.lakeParked = desc("lake_parked_seconds", "For how long a table has refused rows, or could not be opened; 0 while rows land.", "sink")
+	c.taskParked = desc("task_parked_seconds", "For how long a lake task has been parked, or has waited to make its next row; 0 while it goes on.", "task")
 	c.memory = desc("memory_bytes", "What is kept in memory of what the memory budget divides, by part.", "part")
 	c.lakeEarly = desc("lake_sealed_early_total", "Batches closed early for lack of memory.")
 	return c
@@ -124,6 +127,9 @@ func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 		c.collectTask(gauge, t)
 		count(c.enforced, t.Enforced, t.Name)
+		if t.Lake {
+			gauge(c.taskParked, c.since(t.Parked, t.ParkedSince), t.Name)
+		}
 	}
 	gauge(c.tasks, float64(running), "running")
 	gauge(c.tasks, float64(len(s.Tasks)-running), "opening")
@@ -161,10 +167,19 @@ func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
 		count(c.lakeFenced, l.Fenced, l.Sink)
 		gauge(c.lakeOpen, float64(l.OpenRows), l.Sink)
 		gauge(c.lakeVersion, float64(l.Version), l.Sink)
+		gauge(c.lakeParked, c.since(l.Parked, l.ParkedSince), l.Sink)
 		if !l.LastCommit.IsZero() {
 			gauge(c.lakeTime, float64(l.LastCommit.UnixMilli())/1000, l.Sink)
 		}
 	}
+}
+
+// since is for how many seconds something has been parked; 0 without a reason.
+func (c *statsCollector) since(reason error, at time.Time) float64 {
+	if reason == nil {
+		return 0
+	}
+	return max(0, c.e.cfg.clock().Sub(at).Seconds())
 }
 
 func (c *statsCollector) collectTask(gauge func(*prometheus.Desc, float64, ...string), t TaskStats) {

@@ -3,10 +3,8 @@ package engine
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +12,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/tributary-io/tributary/internal/promtool"
 )
 
 // ownMetrics are the names that an instance's registry describes, with their help, whether or not there is anything to measure yet.
@@ -93,20 +93,11 @@ func TestMetricsFollowConventions(t *testing.T) {
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
-	t.Run("promtool", func(t *testing.T) { checkByPromtool(t, &exposition) })
-}
-
-// checkByPromtool asks the program beside the library that it is made of.
-func checkByPromtool(t *testing.T, exposition io.Reader) {
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("SKIPPED, NOT TESTED by promtool itself: it isn't in PATH (Debian has it in the package prometheus)")
-	}
-	cmd := exec.CommandContext(t.Context(), promtool, "check", "metrics")
-	cmd.Stdin = exposition
-	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "" {
-		t.Errorf("promtool check metrics: %v\n%s", err, out)
-	}
+	t.Run("promtool", func(t *testing.T) { // the program beside the library that it is made of
+		if said := promtool.Check(t, &exposition, "check", "metrics"); strings.TrimSpace(said) != "" {
+			t.Errorf("promtool check metrics: %s", said)
+		}
+	})
 }
 
 // What an instance really serves has the types that the catalogue says.

@@ -89,6 +89,7 @@ type config struct {
 	inputBuffer int64 // bytes over all input partitions
 	state       state.ResourceOptions
 	lake        LakeBatches
+	parks       bool // faults of lake tasks, and of their tables
 	purgeEvery  time.Duration
 	lookEvery   time.Duration // for topics of patterns
 	reportEvery time.Duration // how far a restore is

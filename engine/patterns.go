@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tributary-io/tributary/engine/internal/lander"
 	"github.com/tributary-io/tributary/engine/internal/topics"
 	"github.com/tributary-io/tributary/internal/task"
 )
@@ -15,6 +16,7 @@ import (
 // Sources with a pattern read all topics that match it. A running instance looks again now and then (LookForTopics), makes a new catalog where
 // something has changed, commits, replaces the catalog, and opens the tasks whose inputs have changed anew; then it joins again, so that new
 // tasks are given out. Each instance does so by itself. One that is given a task which it doesn't know looks at once.
+// With ParkLake the sources of tables are watched in the same way: their topics may be missing.
 
 // matches are the topics that patterns match, by the name of the source and by their own.
 type matches map[string]map[string]topics.Topic
@@ -56,7 +58,25 @@ func (e *Engine) matchPatterns(ctx context.Context) (matches, error) {
 		maps.DeleteFunc(found, func(topic string, _ topics.Topic) bool { return e.plan.InternalTopics[topic] != nil })
 		all[name] = found
 	}
-	return all, nil
+	return all, e.findLakeSources(ctx, all)
+}
+
+// findLakeSources adds the topics that are there of sources that may lack some.
+func (e *Engine) findLakeSources(ctx context.Context, all matches) error {
+	sources := e.lakeSources()
+	found, err := topics.Describe(ctx, e.control, slices.Concat(slices.Collect(maps.Values(sources))...)...)
+	if err != nil {
+		return err
+	}
+	for name, names := range sources {
+		all[name] = map[string]topics.Topic{}
+		for _, topic := range names {
+			if t, ok := found[topic]; ok {
+				all[name][topic] = t
+			}
+		}
+	}
+	return nil
 }
 
 // watchPatterns looks for changes until ctx ends.
@@ -125,20 +145,18 @@ func (e *Engine) renew() error {
 		return err
 	}
 	var changed []*runner
-	lake := false
+	var tables []*lander.Lander
 	for _, r := range sortedRunners(e.runners) {
 		switch {
 		case !e.inputsChanged(r, before):
 		case r.spec.lake && r.open:
-			lake = true
+			tables = append(tables, r.lake.landers...)
 		default:
 			changed = append(changed, r)
 		}
 	}
 	err := e.rewind(changed)
-	if lake {
-		err = errors.Join(err, e.resetLake())
-	}
+	err = errors.Join(err, e.resetTables(tables...))
 	e.membership.Rejoin()
 	if target, copies, assigned := e.members.given(); assigned {
 		err = errors.Join(err, e.openGiven(target, copies, 0)) // what was given out before it was known here

@@ -78,6 +78,7 @@ func (e *Engine) rewind(runners []*runner) error {
 			}
 			n.db, n.changelog, n.kept = r.db, make([]*txn.End, len(r.changelog)), true
 		}
+		n.parked.Store(r.parked.Load())       // until it is open
 		n.pace.next.Store(r.pace.next.Load()) // until the brokers say where it begins again
 		e.runners[r.spec.id] = n
 		fresh = append(fresh, n)
@@ -151,6 +152,10 @@ func (e *Engine) fetchFailed(r *runner, b *fetch.Batch) {
 		e.lookAgain()
 		return
 	}
+	if needsAPerson(b.Err) && r.spec.lake && e.cfg.parks {
+		e.tell(unreadableInput{r, fmt.Errorf("%s can't be read: %w", b.Partition, b.Err)})
+		return
+	}
 	if needsAPerson(b.Err) {
 		e.failed(fmt.Errorf("%s can't be read: %w", b.Partition, b.Err))
 		return
@@ -171,7 +176,7 @@ func (e *Engine) outOfRange(o outside) error {
 	}
 	e.log.Warn("an input's log has no longer what comes next: the task is opened again at its committed offsets", "task", taskOf(r.spec.id), "error", o.err)
 	if r.spec.lake {
-		return e.resetLake()
+		return e.resetTables(r.lake.landers...)
 	}
 	e.gate.close()
 	defer e.gate.open()

@@ -66,7 +66,7 @@ type runner struct {
 	deadSent  atomic.Bool                   // a dead letter is in the open transaction
 	changelog []*txn.End                    // by store
 	timer     *time.Timer
-	waits     bool // its next record can't become a row yet; the worker's that has it
+	parking
 
 	// Pacing: see pacing.go.
 	pace struct {

@@ -146,6 +146,8 @@ type TaskStats struct {
 	// While a checkpoint of another instance is fetched: bytes that have come, and all of them.
 	CheckpointBytes, CheckpointTotal int64
 	StateBytes                       int64 // of writes to its stores that wait for a commit
+	Parked                           error // why it waits, see ParkLake; also while a row can't be made yet. nil if it doesn't
+	ParkedSince                      time.Time
 }
 
 // InputStats is a picture of an input partition.
@@ -242,6 +244,9 @@ func (r *runner) stats() (TaskStats, []task.Drop) {
 	s.Restoring, s.RestoredRecords, s.RestoreBytes, s.RestoreLeft, s.RestoreBegan = r.restore.active, r.restore.records, r.restore.bytes, r.restore.left, r.restore.began
 	s.CheckpointBytes, s.CheckpointTotal = r.restore.shipped, r.restore.shipping
 	r.restore.mu.Unlock()
+	if p := r.parked.Load(); p != nil {
+		s.Parked, s.ParkedSince = p.err, p.since
+	}
 	var drops []task.Drop
 	t := r.counting.Load()
 	if t != nil {

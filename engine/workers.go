@@ -10,7 +10,6 @@ import (
 
 	"github.com/tributary-io/tributary/engine/internal/txn"
 	"github.com/tributary-io/tributary/internal/task"
-	"github.com/tributary-io/tributary/lake/sink"
 )
 
 // The phases of a runner in the run queue. Only wake and the worker that runs it change them.
@@ -203,12 +202,13 @@ func (e *Engine) runSlice(r *runner) (more bool, err error) {
 	}
 	before := r.task.Processed()
 	more, err = e.process(r)
-	waits := err != nil && e.waits(r, err)
+	waits := err != nil && e.mayWait(r, err)
 	if err != nil && !waits {
 		return false, err
 	}
-	if r.waits && !waits && r.task.Processed() > before {
-		r.waits = false
+	if r.parked.Load() != nil && !waits && r.task.Processed() > before {
+		r.parked.Store(nil)
+		r.retries = 0
 		e.log.Info("a lake task goes on", "task", r.spec.id.String())
 	}
 	if _, err := r.task.PunctuateWallClock(); err != nil {
@@ -224,27 +224,9 @@ func (e *Engine) runSlice(r *runner) (more bool, err error) {
 		e.arm(r)
 	}
 	if waits {
-		e.wakeIn(r, lakePatience)
+		e.wakeIn(r, e.retryRecordIn(r, err))
 	}
 	return more, nil
-}
-
-// lakePatience is the time between two tries of a record whose row can't be stored yet.
-const lakePatience = 250 * time.Millisecond
-
-// waits reports whether the error means no more than that the record at the head of a lake task has to wait (sink.NotYetError). The task tries it
-// again, and nothing else has to wait for it. That takes a task whose records make one row each, and nothing beside: of others a part of the
-// record may be in batches already.
-func (e *Engine) waits(r *runner, err error) bool {
-	var wait *sink.NotYetError
-	if !errors.As(err, &wait) || !r.spec.single() {
-		return false
-	}
-	if !r.waits {
-		r.waits = true
-		e.log.Warn("a lake task waits: its next record can't become a row yet", "task", r.spec.id.String(), "error", wait.Err)
-	}
-	return true
 }
 
 // broke notes that a runner failed in the middle of a record: nothing may be committed any more. Where it was the producer that failed,

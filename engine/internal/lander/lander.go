@@ -33,7 +33,8 @@ type Result struct {
 // while Cut, Own, Disown or Drop does.
 type Lander struct {
 	Name   string
-	writer sink.Writer
+	open   func(context.Context) (sink.Writer, error)
+	writer sink.Writer // nil before Open
 	limits Limits
 	clock  func() time.Time
 	log    *slog.Logger
@@ -49,7 +50,9 @@ type Lander struct {
 	landed   map[sink.Partition]int64    // what the table has
 	gaps     map[sink.Partition]sink.Gap // what comes next in a partition and was never read
 	busy     bool
-	stale    bool // a commit failed: rows that come are of no use until Restart
+	stale    bool  // a commit failed: rows that come are of no use until Restart
+	parked   error // why nothing can land; nil while it can
+	since    time.Time
 	stats    Stats
 }
 
@@ -62,11 +65,13 @@ type Stats struct {
 	LastTook                    time.Duration
 	OpenRows                    int   // in the open batch
 	OpenBytes                   int64 // its memory
+	Parked                      error // why nothing can land, nil while it can
+	ParkedSince                 time.Time
 }
 
-// New makes a lander that owns w.
-func New(name string, w sink.Writer, limits Limits, clock func() time.Time, log *slog.Logger, done func(Result)) *Lander {
-	l := &Lander{Name: name, writer: w, limits: limits, clock: clock, log: log, done: done, cut: clock(), io: make(chan struct{}, 1),
+// New makes a lander of the table that open opens. It takes rows after Open.
+func New(name string, open func(context.Context) (sink.Writer, error), limits Limits, clock func() time.Time, log *slog.Logger, done func(Result)) *Lander {
+	l := &Lander{Name: name, open: open, limits: limits, clock: clock, log: log, done: done, cut: clock(), io: make(chan struct{}, 1),
 		progress: map[sink.Partition]int64{}, landed: map[sink.Partition]int64{}, gaps: map[sink.Partition]sink.Gap{}, stats: Stats{Version: -1}}
 	l.io <- struct{}{}
 	return l
@@ -83,6 +88,58 @@ func (l *Lander) enter(ctx context.Context) error {
 }
 
 func (l *Lander) leave() { l.io <- struct{}{} }
+
+// Open opens the table: for the first time, or anew after Park. No partition may be this instance's, and no commit under way.
+func (l *Lander) Open(ctx context.Context) error {
+	if err := l.enter(ctx); err != nil {
+		return err
+	}
+	defer l.leave()
+	if l.writer != nil {
+		if err := l.writer.Close(); err != nil {
+			l.log.Warn("a table was not closed in order before it is opened anew", "sink", l.Name, "error", err)
+		}
+		l.set(nil)
+	}
+	w, err := l.open(ctx)
+	if err != nil {
+		return err
+	}
+	l.set(w)
+	return nil
+}
+
+func (l *Lander) set(w sink.Writer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writer = w
+}
+
+// Park keeps rows from the table, for a reason, until Unpark: the open batch is dropped, and all partitions are given up. It may be called again
+// with another reason.
+func (l *Lander) Park(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.parked == nil {
+		l.since = l.clock()
+	}
+	l.parked, l.stale = err, true
+	l.forget()
+}
+
+// Unpark lets rows come again, after Open.
+func (l *Lander) Unpark() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.parked, l.stale = nil, false
+}
+
+// Parked is the reason of Park; nil if the table isn't parked.
+func (l *Lander) Parked() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.parked
+}
 
 // Progress asks the table how far the partitions have come; sink.NoOffset where it has none. It waits for a commit that is under way, until ctx
 // ends.
@@ -145,6 +202,10 @@ func (l *Lander) Disown(parts ...sink.Partition) {
 func (l *Lander) Forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.forget()
+}
+
+func (l *Lander) forget() {
 	clear(l.landed)
 	clear(l.progress)
 	clear(l.gaps)
@@ -353,6 +414,9 @@ func (l *Lander) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.stats
+	if s.Parked = l.parked; s.Parked != nil {
+		s.ParkedSince = l.since
+	}
 	if l.batch != nil {
 		s.OpenRows, s.OpenBytes = l.batch.Rows(), l.batch.Bytes()
 	}
@@ -362,5 +426,8 @@ func (l *Lander) Stats() Stats {
 // Close releases the writer. No commit may be under way.
 func (l *Lander) Close() error {
 	l.Drop()
+	if l.writer == nil {
+		return nil
+	}
 	return l.writer.Close()
 }

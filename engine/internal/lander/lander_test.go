@@ -28,6 +28,8 @@ type writer struct {
 	rows     []int
 	answers  []error       // for the next commits
 	hold     chan struct{} // if set, a commit waits for it
+	refuses  error         // to be opened
+	opened   int
 }
 
 func (w *writer) use() func() {
@@ -106,8 +108,11 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, w: &writer{progress: sink.NoOffset}, now: time.Unix(1000, 0), results: make(chan Result, 10)}
-	b.Lander = New("sink", b.w, Limits{Rows: 3, Bytes: 1000, Every: time.Minute}, func() time.Time { return b.now },
+	b.Lander = New("sink", func(context.Context) (sink.Writer, error) { b.w.opened++; return b.w, b.w.refuses }, Limits{Rows: 3, Bytes: 1000, Every: time.Minute}, func() time.Time { return b.now },
 		slog.New(slog.DiscardHandler), func(r Result) { b.results <- r })
+	if err := b.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	b.own()
 	return b
 }
@@ -318,4 +323,43 @@ func TestProgressWaitsForACommitNoLongerThanItsContext(t *testing.T) {
 		t.Errorf("got %v, %v, want what has landed", p, err)
 	}
 	b.result()
+}
+
+// A parked table takes no rows, and goes on from what it says when it is open again.
+func TestParked(t *testing.T) {
+	b := newBench(t)
+	b.feed(0, 2)
+	b.Park(errors.New("why"))
+	b.now = b.now.Add(time.Minute)
+	b.Park(errors.New("why still"))
+	if s := b.Stats(); s.Parked == nil || s.Parked.Error() != "why still" || !s.ParkedSince.Equal(time.Unix(1000, 0)) || len(b.Owned()) != 0 || s.OpenRows != 0 {
+		t.Errorf("parked: %+v, and %v are owned", s, b.Owned())
+	}
+	b.feed(2, 5)
+	if b.Due() || b.Cut(t.Context(), map[sink.Partition]int64{part: 5}) {
+		t.Error("a parked table was cut")
+	}
+	b.w.refuses = errors.New("still")
+	if err := b.Open(t.Context()); err == nil {
+		t.Error("it is open although it refuses")
+	}
+	b.w.refuses = nil
+	if err := b.Open(t.Context()); err != nil || b.w.opened != 3 {
+		t.Fatalf("opened %d times: %v", b.w.opened, err)
+	}
+	b.Unpark()
+	b.own()
+	b.feed(0, 3)
+	if !b.Cut(t.Context(), map[sink.Partition]int64{part: 3}) {
+		t.Fatal("nothing to commit")
+	}
+	if r := <-b.results; r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if got := b.w.landed(); len(got) != 3 || b.Parked() != nil {
+		t.Errorf("landed %v", got)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
 }
