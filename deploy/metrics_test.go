@@ -3,12 +3,13 @@ package deploy_test
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/tributary-io/tributary/internal/promtool"
 )
 
 const (
@@ -82,15 +83,8 @@ func TestAlertsUseMetricsThatExist(t *testing.T) {
 }
 
 func TestPromtoolAcceptsTheConfiguration(t *testing.T) {
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("SKIPPED, NOT TESTED: promtool isn't in PATH (Debian has it in the package prometheus)")
-	}
-	for _, args := range [][]string{{"check", "rules", alertsFile}, {"check", "config", "prometheus/prometheus.yml"}} {
-		if out, err := exec.CommandContext(t.Context(), promtool, args...).CombinedOutput(); err != nil {
-			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
-	}
+	promtool.Check(t, nil, "check", "rules", alertsFile)
+	promtool.Check(t, nil, "check", "config", "prometheus/prometheus.yml")
 }
 
 func TestDashboardUsesMetricsThatExist(t *testing.T) {
