@@ -13,6 +13,8 @@ import (
 	"github.com/tributary-io/tributary/engine"
 	"github.com/tributary-io/tributary/internal/child"
 	"github.com/tributary-io/tributary/internal/verify"
+	_ "github.com/tributary-io/tributary/lake/object/s3store"
+	"github.com/tributary-io/tributary/lake/object/storetest"
 	"github.com/tributary-io/tributary/schemas"
 )
 
@@ -77,8 +79,16 @@ func (w *world) childWith(t *testing.T, name string, args instanceArgs) *child.P
 }
 
 // TestKilledInstancesLandOnce kills an instance again and again while rows come, has another share the work, and ends both in good order.
-func TestKilledInstancesLandOnce(t *testing.T) {
+func TestKilledInstancesLandOnce(t *testing.T) { killedLandOnce(t, newWorld(t, nil, "")) }
+
+// TestKilledInstancesLandOnceOnS3 is the same with the table behind an S3 gateway, whose conditional requests are all that keeps instances apart.
+func TestKilledInstancesLandOnceOnS3(t *testing.T) {
 	w := newWorld(t, nil, "")
+	w.cfg.Lake = storetest.Gateway(t).String()
+	killedLandOnce(t, w)
+}
+
+func killedLandOnce(t *testing.T, w *world) {
 	s := testStream(t, "ods.shop.killed", small)
 	w.cfg.Streams = []Stream{s}
 	first, err := Open(t.Context(), w.cfg) // makes topic and subject

@@ -37,8 +37,5 @@ func TestLostReplies(t *testing.T) {
 
 func TestSink(t *testing.T) { storetest.Sink(t, serve(t, &storetest.Fake{})) }
 
-// TestGateway runs everything against a real S3 or compatible: TRIBUTARY_TEST_S3 is an URL of a folder in it
-// that may be written, such as s3://bucket/test?endpoint=http://127.0.0.1:39070&use_path_style=true&region=us-east-1.
-func TestGateway(t *testing.T) {
-	storetest.Real(t, storetest.Place(t, "TRIBUTARY_TEST_S3", "s3://bucket/folder?endpoint=…"))
-}
+// TestGateway runs everything against a gateway that was not written here: see storetest.Gateway.
+func TestGateway(t *testing.T) { storetest.Real(t, storetest.Gateway(t)) }
