@@ -76,16 +76,29 @@ func fullName(name, space string) string {
 	return space + "." + name
 }
 
+// spaceIn is the namespace within a type.
+func spaceIn(s map[string]any, space string) string {
+	name, ok := s["name"].(string)
+	if !ok {
+		return space
+	}
+	if own, ok := s["namespace"].(string); ok {
+		space = own
+	}
+	full := fullName(name, space)
+	if i := strings.LastIndex(full, "."); i >= 0 {
+		return full[:i]
+	}
+	return space
+}
+
 func (g *generator) complex(dst []byte, kind string, s map[string]any, space string) ([]byte, any, error) {
 	if name, ok := s["name"].(string); ok && (kind == "record" || kind == "enum" || kind == "fixed") {
 		if own, ok := s["namespace"].(string); ok {
 			space = own
 		}
-		full := fullName(name, space)
-		if i := strings.LastIndex(full, "."); i >= 0 {
-			space = full[:i]
-		}
-		g.named[full] = s
+		g.named[fullName(name, space)] = s
+		space = spaceIn(s, space)
 	}
 	switch kind {
 	case "record":

@@ -14,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sr"
 
 	"github.com/tributary-io/tributary/lake"
 	"github.com/tributary-io/tributary/serde"
@@ -47,9 +48,6 @@ type coordinates struct {
 // Prove sends generated rows of a stream's declared schema through a topic, the registry, an engine and a table, all made for this
 // alone, and compares what the table has with what was generated. The stream's own topic, subject and table are not touched.
 func Prove(ctx context.Context, cfg Config, stream Stream, pc ProofConfig) (_ *Proof, err error) {
-	if stream.Format != Avro {
-		return nil, fmt.Errorf("stream %s: generated rows are Avro, and the stream's are %s", stream.Topic, stream.Format)
-	}
 	g, err := newGenerator(stream.Schema, pc.Seed)
 	if err != nil {
 		return nil, fmt.Errorf("stream %s: %w", stream.Topic, err)
@@ -90,7 +88,7 @@ func Prove(ctx context.Context, cfg Config, stream Stream, pc ProofConfig) (_ *P
 
 // produce writes the rows, and returns them by where they are.
 func (s *Sink) produce(ctx context.Context, stream *Stream, g *generator, rows int) (map[coordinates]map[string]any, error) {
-	id, err := s.registry.Lookup(ctx, serde.Subject(stream.Topic, false), stream.Schema)
+	next, err := s.rowsOf(ctx, stream, g)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +102,7 @@ func (s *Sink) produce(ctx context.Context, stream *Stream, g *generator, rows i
 		n := min(1000, rows-done)
 		records, values := make([]*kgo.Record, n), make(map[*kgo.Record]map[string]any, n)
 		for i := range records {
-			value, row, err := g.row(serde.AppendFrame(nil, int32(id)))
+			value, row, err := next()
 			if err != nil {
 				return nil, err
 			}
@@ -120,6 +118,46 @@ func (s *Sink) produce(ctx context.Context, stream *Stream, g *generator, rows i
 		done += n
 	}
 	return want, nil
+}
+
+// rowsOf makes generated rows in the stream's format, each with what the table must have of it.
+func (s *Sink) rowsOf(ctx context.Context, stream *Stream, g *generator) (next func() ([]byte, map[string]any, error), err error) {
+	subject := serde.Subject(stream.Topic, false)
+	switch stream.Format {
+	case JSON:
+		root, err := g.shapeOf(g.root, "")
+		return func() ([]byte, map[string]any, error) {
+			_, row, err := g.row(nil)
+			if err != nil {
+				return nil, nil, err
+			}
+			var value []byte
+			if g.rand.IntN(2) == 0 { // some serializers write an id, which counts for nothing
+				value = serde.AppendFrame(nil, 1)
+			}
+			value, err = g.appendJSON(value, root, row)
+			return value, row, err
+		}, err
+	case Protobuf:
+		p, err := newProtoGenerator(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		id, err := s.admin.client.RegisterSchema(ctx, subject, sr.Schema{Schema: p.text, Type: sr.TypeProtobuf}, -1, -1)
+		if err != nil {
+			return nil, fmt.Errorf("register the proof's schema under subject %s: %w", subject, err)
+		}
+		const firstMessage = 0 // its index
+		return func() ([]byte, map[string]any, error) {
+			_, row, err := g.row(nil)
+			if err != nil {
+				return nil, nil, err
+			}
+			return p.row(append(serde.AppendFrame(nil, int32(id)), firstMessage), row)
+		}, nil
+	}
+	id, err := s.registry.Lookup(ctx, subject, stream.Schema)
+	return func() ([]byte, map[string]any, error) { return g.row(serde.AppendFrame(nil, int32(id))) }, err
 }
 
 func (p *Proof) compare(ctx context.Context, want map[coordinates]map[string]any, run string) error {
