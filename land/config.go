@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ type Config struct {
 	// Optimize and Vacuum are how often an instance compacts each table, and deletes files that no version of it needs; 0: never. At least a
 	// minute; of an application's instances one does it for a table (lake.AutoOptimize, lake.AutoVacuum).
 	Optimize, Vacuum time.Duration
-	// Patience bounds how long a record waits for a registry that gives no answer; then Run ends with an error, with nothing lost.
+	// Patience is for how long no stream at all may go on, for lack of a registry or by faults; then Run ends with an error, with nothing lost.
 	Patience time.Duration
 	Log      *slog.Logger
 	Clock    func() time.Time // nil: time.Now
@@ -153,7 +154,11 @@ func (c *Config) check() error {
 	topics, tables := map[string]bool{}, map[string]string{}
 	for i := range c.Streams {
 		s := &c.Streams[i]
-		errs = append(errs, s.check()...)
+		if wrong := s.check(); len(wrong) > 0 {
+			errs = append(errs, wrong...)
+		} else if err := c.bind(s); err != nil {
+			errs = append(errs, fmt.Errorf("stream %s: %w", s.Topic, err))
+		}
 		if topics[s.Topic] {
 			errs = append(errs, fmt.Errorf("topic %s is declared twice", s.Topic))
 		} else if other, taken := tables[s.Table]; taken {
@@ -162,6 +167,12 @@ func (c *Config) check() error {
 		topics[s.Topic], tables[s.Table] = true, s.Topic
 	}
 	return errors.Join(errs...)
+}
+
+// bind checks that a table can hold what a stream declares.
+func (c *Config) bind(s *Stream) error {
+	bytes := reflect.TypeFor[[]byte]()
+	return c.table(s, harnessed{}, 0).Bind(bytes, bytes)
 }
 
 // place is where a table of the lake is.

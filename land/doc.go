@@ -14,6 +14,9 @@
 // the platform (lake.PlatformProgress). A record's bytes become columns without a Go value in between; a record that doesn't fit goes
 // to the stream's dead letters with the reason, and the partition goes on.
 //
+// What is wrong with one stream concerns no other: topic, subject and table of each are made ready when its table is opened (prepare.go), and the
+// engine parks the stream while that, or landing, fails; faults.go tells who looks.
+//
 // Beside it an Observer looks at topics, tables and registry now and then and tells how far each stream has come, and Prove sends
 // generated rows through everything and compares what comes back.
 //

@@ -144,7 +144,7 @@ func TestReferencedAndGUIDSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reg.Close()
-	source := &writers{"t", newLookups(t.Context(), reg, newOutage(time.Now, 1))}
+	source := &writers{"t", newLookups(t.Context(), reg, newOutage(time.Now))}
 	byID, err := source.SchemaByID(7)
 	if err != nil || len(byID.References) != 1 || !strings.Contains(byID.References[0], "x.Customer") {
 		t.Fatalf("by id: %+v, %v", byID, err)
@@ -221,7 +221,7 @@ func TestRegistryAway(t *testing.T) {
 	}
 	away.Store(true)
 	w.emit(t, s.Topic, smallValue(id, 3))
-	if err := impatient.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no answer for") {
+	if err := impatient.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "wait for the schema registry") {
 		t.Errorf("after its patience an instance ends with %v", err)
 	}
 	impatient.Close()

@@ -21,6 +21,7 @@ import (
 
 	"github.com/tributary-io/tributary/internal/child"
 	"github.com/tributary-io/tributary/internal/embedded"
+	"github.com/tributary-io/tributary/internal/promtool"
 	"github.com/tributary-io/tributary/internal/realkafka"
 	"github.com/tributary-io/tributary/internal/verify"
 	"github.com/tributary-io/tributary/lake"
@@ -275,6 +276,9 @@ func observed(t *testing.T, url string) {
 			t.Errorf("metrics lack %s:\n%s", want, metrics)
 		}
 	}
+	if said := promtool.Check(t, strings.NewReader(metrics), "check", "metrics"); said != "" {
+		t.Errorf("promtool: %s", said)
+	}
 	if text := get("/streams"); !strings.Contains(text, `"lag": 0`) {
 		t.Errorf("streams: %s", text)
 	}
@@ -326,6 +330,31 @@ func prove(t *testing.T, w *world, s Stream, rows int) {
 	}
 	if _, err := os.Stat(p.Table); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the proof's table is still there: %v", err)
+	}
+}
+
+// TestProveFormats sends the same rows as JSON and as Protobuf, whose schema is made of the declared one.
+func TestProveFormats(t *testing.T) {
+	w := newWorld(t, nil, "")
+	s := testStream(t, "ods.test.json", everyType)
+	s.Format = JSON
+	prove(t, w, s, 1000)
+	s = testStream(t, "ods.test.proto", everyType)
+	s.Format = Protobuf
+	if _, err := Prove(t.Context(), w.cfg, s, ProofConfig{Rows: 10}); err == nil || !strings.Contains(err.Error(), "field arr: arrays of nulls") {
+		t.Errorf("what Protobuf has no like of: %v", err)
+	}
+	s.Schema = strings.Replace(everyType, `"items":["null","long"]`, `"items":"long"`, 1)
+	prove(t, w, s, 1000)
+	for _, d := range schemas.Streams() {
+		for _, format := range []Format{JSON, Protobuf} {
+			s, err := Of(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Format = format
+			prove(t, w, s, 50)
+		}
 	}
 }
 

@@ -53,6 +53,7 @@ type CatalogueEntry struct {
 	Total       int64     `json:"total"` // offsets ever written
 	Landed      int64     `json:"landed"`
 	Waiting     int64     `json:"waiting"`
+	WaitsFor    string    `json:"waits_for,omitempty"` // why it doesn't go on; of an instance only
 	ObservedAt  time.Time `json:"observed_at"`
 }
 
@@ -60,7 +61,7 @@ type CatalogueEntry struct {
 func (c *Config) Catalogue(all []StreamStatus) []CatalogueEntry {
 	out := []CatalogueEntry{}
 	for _, st := range all {
-		e := CatalogueEntry{Topic: st.Topic, Subject: st.Subject, Version: st.SchemaVersion, Table: st.Table, Waiting: st.Lag, ObservedAt: st.ObservedAt}
+		e := CatalogueEntry{Topic: st.Topic, Subject: st.Subject, Version: st.SchemaVersion, Table: st.Table, Waiting: st.Lag, WaitsFor: st.WaitsFor, ObservedAt: st.ObservedAt}
 		if i := slices.IndexFunc(c.Streams, func(s Stream) bool { return s.Topic == st.Topic }); i >= 0 {
 			s := &c.Streams[i]
 			e.Description, e.Owner, e.Domain, e.Sensitivity = s.Description, s.Owner, s.Domain, string(s.Sensitivity)
@@ -79,7 +80,7 @@ type looker struct {
 	cfg    *Config
 	client *kadm.Client
 	admin  *admin
-	outage *outage // of the instance that looks; nil: none
+	holds  func() map[string]hold // of the instance that looks; nil: none
 }
 
 // look makes a picture of all streams. What can't be seen of a stream is said in its Error.
@@ -107,10 +108,14 @@ func (l *looker) look(ctx context.Context) ([]StreamStatus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list end offsets: %w", err)
 	}
+	var holds map[string]hold
+	if l.holds != nil {
+		holds = l.holds()
+	}
 	now := l.cfg.now().UTC()
 	out := make([]StreamStatus, len(names))
 	for i, topic := range names {
-		st := StreamStatus{ObservedAt: now, Topic: topic, Table: l.cfg.TablePlace(&l.cfg.Streams[i]), TableVersion: at[i], Subject: serde.Subject(topic, false), WaitsFor: l.outage.why(topic)}
+		st := StreamStatus{ObservedAt: now, Topic: topic, Table: l.cfg.TablePlace(&l.cfg.Streams[i]), TableVersion: at[i], Subject: serde.Subject(topic, false), WaitsFor: holds[topic].why}
 		perrs := st.fill(starts[topic], ends[topic], progress[i])
 		version, verr := l.admin.version(ctx, st.Subject)
 		st.SchemaVersion = version
@@ -166,6 +171,6 @@ func Status(ctx context.Context, cfg Config) ([]StreamStatus, error) {
 	return newLooker(&cfg, client, a, nil).look(ctx)
 }
 
-func newLooker(cfg *Config, client *kgo.Client, a *admin, waiting *outage) *looker {
-	return &looker{cfg: cfg, client: kadm.NewClient(client), admin: a, outage: waiting}
+func newLooker(cfg *Config, client *kgo.Client, a *admin, holds func() map[string]hold) *looker {
+	return &looker{cfg: cfg, client: kadm.NewClient(client), admin: a, holds: holds}
 }

@@ -51,10 +51,11 @@ type observation struct {
 	TableVersion  int64     `lake:"table_version"`
 	Subject       string    `lake:"subject"`
 	SchemaVersion int32     `lake:"schema_version,comment=newest in the registry"`
+	WaitsFor      *string   `lake:"waits_for,comment=why the stream or a part of it does not go on; null if it does"`
 }
 
-func newObserver(cfg *Config, client *kgo.Client, a *admin, waiting *outage) *Observer {
-	o := &Observer{looker: *newLooker(cfg, client, a, waiting), metrics: prometheus.NewRegistry(), notices: newNotifier(cfg)}
+func newObserver(cfg *Config, client *kgo.Client, a *admin, holds func() map[string]hold) *Observer {
+	o := &Observer{looker: *newLooker(cfg, client, a, holds), metrics: prometheus.NewRegistry(), notices: newNotifier(cfg)}
 	o.metrics.MustRegister(&statusCollector{o})
 	return o
 }
@@ -164,9 +165,16 @@ func (o *Observer) add(ctx context.Context, all []StreamStatus) error {
 	to := max(0, o.next) + 1
 	for i := range all {
 		st := &all[i]
-		for _, p := range st.Partitions {
+		parts := st.Partitions
+		if len(parts) == 0 && st.WaitsFor != "" {
+			parts = []PartitionStatus{{Partition: -1}} // a stream without a topic shows, too
+		}
+		for _, p := range parts {
 			row := observation{ObservedAt: st.ObservedAt, Group: o.cfg.Group, Topic: st.Topic, Partition: p.Partition, LogStart: p.LogStart, LogEnd: p.LogEnd,
 				Landed: p.Landed, Lag: p.Lag, Table: st.Table, TableVersion: st.TableVersion, Subject: st.Subject, SchemaVersion: int32(st.SchemaVersion)}
+			if st.WaitsFor != "" {
+				row.WaitsFor = &st.WaitsFor
+			}
 			meta := sink.Meta{Topic: looks.Topic, Offset: to - 1, Timestamp: st.ObservedAt.UnixMilli(), BrokerTimestamp: st.ObservedAt.UnixMilli()}
 			if err := b.Append(nil, &row, &meta); err != nil {
 				return fmt.Errorf("observer's table: %w", err)
@@ -222,15 +230,15 @@ func (c *statusCollector) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descFailed, prometheus.CounterValue, float64(c.o.failed))
 }
 
-// Handler serves what the engine serves (/healthz, /readyz, /metrics), where /readyz also says which streams wait for the schema registry. With
+// Handler serves what the engine serves (/healthz, /readyz, /metrics), where /readyz also says which streams don't go on, and why. With
 // an observer /metrics has its metrics, too, /streams the last picture as JSON, and /catalogue the catalogue's entries.
 func (s *Sink) Handler() http.Handler {
 	mux := http.NewServeMux()
 	inner := s.engine.Handler()
 	mux.Handle("/", inner)
-	mux.Handle("GET /readyz", s.outage.readiness(inner))
+	mux.Handle("GET /readyz", s.faults.readiness(inner))
 	own := prometheus.NewRegistry()
-	own.MustRegister(s.outage)
+	own.MustRegister(s.faults)
 	gather := prometheus.Gatherers{own}
 	if s.observer != nil {
 		gather = append(gather, s.observer.metrics)

@@ -38,19 +38,19 @@ func TestRegistryIsAskedAgain(t *testing.T) {
 	}
 	defer reg.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	out := newOutage(time.Now, 2)
+	out := newOutage(time.Now)
 	source := &writers{"t", newLookups(ctx, reg, out)}
 	var got lake.WriterSchema
 	var notYet *sink.NotYetError
 	eventually(t, "answered", func() bool {
 		got, err = source.SchemaByID(1)
-		if err != nil && (!errors.As(err, &notYet) || len(out.topics()) != 1) {
-			t.Errorf("while there is no answer: %v, %v wait", err, out.topics())
+		if err != nil && (!errors.As(err, &notYet) || len(out.holds()) != 1) {
+			t.Errorf("while there is no answer: %v, %v wait", err, out.holds())
 		}
 		return err == nil
 	})
-	if got.Schema != `"string"` || len(out.topics()) != 0 {
-		t.Errorf("after errors: %v, and %v wait", got, out.topics())
+	if got.Schema != `"string"` || len(out.holds()) != 0 {
+		t.Errorf("after errors: %v, and %v wait", got, out.holds())
 	}
 	if _, err := source.SchemaByID(404); !errors.Is(err, lake.ErrUnknownSchema) {
 		t.Errorf("an unknown schema: %v", err)

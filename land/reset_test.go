@@ -62,7 +62,7 @@ func testReset(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	var progress *engine.LakeProgressError
-	if err := halfway.Run(t.Context()); !errors.As(err, &progress) || len(w.rows(t, &again)) != 0 {
+	if err := halfway.RunUntilLanded(t.Context()); !errors.As(err, &progress) || len(w.rows(t, &again)) != 0 {
 		t.Fatalf("an instance on a reset that is half done: %v", err)
 	}
 	halfway.Close()

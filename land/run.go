@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tributary-io/tributary/engine"
+	"github.com/tributary-io/tributary/lake/sink"
 	"github.com/tributary-io/tributary/serde"
 )
 
@@ -24,10 +25,9 @@ type Sink struct {
 	registry *serde.Registry
 	admin    *admin
 	schemas  *lookups
-	versions []int // of the streams' schemas in the registry
 	engine   *engine.Engine
 	observer *Observer // nil: none
-	outage   *outage
+	faults   *faults
 
 	giveUp context.CancelFunc // ends the asking for schemas: with Run, or with Close
 }
@@ -63,7 +63,9 @@ func connect(ctx context.Context, cfg *Config) (client *kgo.Client, registry *se
 	return
 }
 
-// Open connects, makes or checks topics and subjects, and prepares the engine. Nothing is landed before Run.
+// Open connects, makes or checks topics and subjects, and prepares the engine. Nothing is landed before Run. The error is of the configuration, all
+// that is wrong with it at once; of brokers or a registry that can't be reached; or of topics and subjects, if no stream can be prepared: where
+// some can't, Run tries them again and lands the others.
 func Open(ctx context.Context, cfg Config) (_ *Sink, err error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
@@ -72,7 +74,7 @@ func Open(ctx context.Context, cfg Config) (_ *Sink, err error) {
 		return nil, err
 	}
 	s := &Sink{cfg: cfg}
-	s.outage = newOutage(s.cfg.now, len(cfg.Streams))
+	s.faults = &faults{now: s.cfg.now, streams: s.cfg.Streams, outage: newOutage(s.cfg.now), stats: func() engine.Stats { return s.engine.Stats() }}
 	asking, giveUp := context.WithCancel(context.Background())
 	s.giveUp = giveUp
 	defer func() {
@@ -83,23 +85,15 @@ func Open(ctx context.Context, cfg Config) (_ *Sink, err error) {
 	if s.client, s.registry, s.admin, err = connect(ctx, &cfg); err != nil {
 		return nil, err
 	}
-	if err := prepareTopics(ctx, kadm.NewClient(s.client), cfg.Streams, cfg.Log); err != nil {
+	preparation := newPreparation(kadm.NewClient(s.client), s.admin, cfg.Log)
+	if err := preparation.all(ctx, s.cfg.Streams); err != nil {
 		return nil, err
 	}
-	s.versions = make([]int, len(cfg.Streams))
-	for i, stream := range cfg.Streams {
-		subject := serde.Subject(stream.Topic, false)
-		if stream.Format == Avro {
-			s.versions[i], err = s.admin.register(ctx, subject, stream.Schema, stream.Compatibility)
-		} else {
-			err = s.admin.keepLevel(ctx, subject, stream.Compatibility)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	s.schemas = newLookups(asking, s.registry, s.outage)
-	plan, err := s.cfg.plan(func(topic string) schemaSource { return &writers{topic, s.schemas} }, s.versions)
+	s.schemas = newLookups(asking, s.registry, s.faults.outage)
+	plan, err := s.cfg.plan(func(stream *Stream) sink.Sink {
+		source := &writers{stream.Topic, s.schemas}
+		return &prepared{Sink: s.cfg.table(stream, source, 0), cfg: &s.cfg, stream: stream, source: source, with: preparation}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +101,7 @@ func Open(ctx context.Context, cfg Config) (_ *Sink, err error) {
 		return nil, err
 	}
 	if cfg.Observe > 0 {
-		s.observer = newObserver(&s.cfg, s.client, s.admin, s.outage)
+		s.observer = newObserver(&s.cfg, s.client, s.admin, s.faults.holds)
 	}
 	return s, nil
 }
@@ -115,7 +109,7 @@ func Open(ctx context.Context, cfg Config) (_ *Sink, err error) {
 func (s *Sink) engineOptions() []engine.Option {
 	opts := []engine.Option{
 		engine.Brokers(s.cfg.Brokers...), engine.Client(s.cfg.Client...), engine.StateDir(s.cfg.State), engine.Logger(s.cfg.Log),
-		engine.ErrorHandlers(s.cfg.Handlers()), engine.Lake(s.cfg.limits()), engine.InputBuffer(inputBuffer),
+		engine.ErrorHandlers(s.cfg.Handlers()), engine.Lake(s.cfg.limits()), engine.InputBuffer(inputBuffer), engine.ParkLake(),
 	}
 	if s.cfg.Clock != nil {
 		opts = append(opts, engine.Clock(s.cfg.Clock))
@@ -125,8 +119,8 @@ func (s *Sink) engineOptions() []engine.Option {
 
 // Run lands until ctx ends, then lands what is open, leaves the group and returns nil. It can be called once.
 //
-// A stream whose next record needs a schema that the registry gives no answer about waits, and the others go on. If all of them have waited for
-// Config.Patience, Run ends with an error; nothing is lost.
+// A fault of one stream concerns no other: it waits or is parked, is tried again, and the others go on (see docs/operations/land.md). If none has
+// gone on for Config.Patience, Run ends with an error; nothing is lost.
 func (s *Sink) Run(ctx context.Context) error {
 	// A record whose schema can't be had must not hold up the end.
 	defer context.AfterFunc(ctx, s.giveUp)()
@@ -153,7 +147,7 @@ func (s *Sink) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// watchPatience returns an error when all streams have waited for the registry too long, and nil when ctx ends.
+// watchPatience returns an error when no stream has gone on for too long, and nil when ctx ends.
 func (s *Sink) watchPatience(ctx context.Context) error {
 	tick := time.NewTicker(max(min(s.cfg.Patience/4, time.Second), 10*time.Millisecond))
 	defer tick.Stop()
@@ -162,8 +156,8 @@ func (s *Sink) watchPatience(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			if waited := s.outage.all(); waited > 0 && waited >= s.cfg.Patience {
-				return fmt.Errorf("the schema registry has given no answer for %v; nothing is lost, start again when it does: %s", s.cfg.Patience, s.outage.why(s.cfg.Streams[0].Topic))
+			if waited, why := s.faults.all(); waited > 0 && waited >= s.cfg.Patience {
+				return fmt.Errorf("no stream has gone on for %v; nothing is lost, start again when that is mended:\n%w", s.cfg.Patience, why)
 			}
 		}
 	}

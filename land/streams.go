@@ -27,7 +27,7 @@ type Stream struct {
 	Table string
 	// Compatibility is the level that the topic's subject gets.
 	Compatibility sr.CompatibilityLevel
-	// StopOnBadRows stops the sink at a record that doesn't fit, instead of sending it to the dead letters.
+	// StopOnBadRows stops the stream's partition at a record that doesn't fit, instead of sending it to the dead letters.
 	StopOnBadRows bool
 }
 
@@ -143,12 +143,14 @@ func LoadFolder(folder string) ([]Stream, error) {
 		return nil, fmt.Errorf("folder %s holds no declarations (*.yaml)", folder)
 	}
 	var out []Stream
+	var errs []error
 	for _, d := range declared {
 		s, err := Of(d)
-		if err != nil {
-			return nil, err
-		}
+		errs = append(errs, err)
 		out = append(out, s)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	return out, nil
 }
@@ -166,19 +168,19 @@ func (e *entry) stream(folder string) (Stream, error) {
 			errs = append(errs, fmt.Errorf("%s is missing", what))
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return Stream{}, err
-	}
-	schema, err := os.ReadFile(beside(folder, e.Schema))
-	if err != nil {
-		return Stream{}, fmt.Errorf("schema: %w", err)
+	var schema []byte
+	if e.Schema != "" {
+		var err error
+		if schema, err = os.ReadFile(beside(folder, e.Schema)); err != nil {
+			errs = append(errs, fmt.Errorf("schema: %w", err))
+		}
 	}
 	s := Stream{Format: e.Format, Table: e.Table, Stream: schemas.Stream{Topic: e.Topic, Description: e.Description, Domain: e.Domain, Owner: e.Owner,
 		Sensitivity: e.Sensitivity, Partitions: e.Partitions, Cleanup: e.Cleanup, Retention: e.Retention, Timestamps: e.Timestamps,
 		DeadLetters: e.DeadLetters, Schema: string(schema)}}
 	if e.Compatibility != "" {
 		if err := s.Compatibility.UnmarshalText([]byte(e.Compatibility)); err != nil {
-			return s, fmt.Errorf("compatibility: %w", err)
+			errs = append(errs, fmt.Errorf("compatibility: %w", err))
 		}
 	}
 	switch e.BadRows {
@@ -186,9 +188,12 @@ func (e *entry) stream(folder string) (Stream, error) {
 	case "stop":
 		s.StopOnBadRows = true
 	default:
-		return s, fmt.Errorf("bad_rows is %q, not dead-letter or stop", e.BadRows)
+		errs = append(errs, fmt.Errorf("bad_rows is %q, not dead-letter or stop", e.BadRows))
 	}
-	return s, s.complete()
+	if e.Topic != "" {
+		errs = append(errs, s.complete())
+	}
+	return s, errors.Join(errs...)
 }
 
 // complete fills what a declaration leaves open.

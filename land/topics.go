@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -13,59 +12,54 @@ import (
 
 const topicWait = 30 * time.Second // for the brokers to tell one another of a new topic
 
-// prepareTopics makes the topics that are missing, and says where those that are there differ from their declaration. They stay as
-// they are: they may have another owner.
-func prepareTopics(ctx context.Context, client *kadm.Client, streams []Stream, log *slog.Logger) error {
-	var names []string
-	for i := range streams {
-		s := &streams[i]
-		if err := prepareTopic(ctx, client, s.Topic, s.Partitions, s.TopicConfig(), log); err != nil {
-			return err
-		}
-		names = append(names, s.Topic)
-		if s.StopOnBadRows {
-			continue
-		}
-		if err := prepareTopic(ctx, client, s.DeadLetters, s.Partitions, nil, log); err != nil {
+// topics makes the topics of a stream that are missing, and says where those that are there differ from their declaration. They stay as they are:
+// they may have another owner.
+func (p *preparation) topics(ctx context.Context, s *Stream) error {
+	names := []string{s.Topic}
+	if err := p.topic(ctx, s.Topic, s.Partitions, s.TopicConfig()); err != nil {
+		return err
+	}
+	if !s.StopOnBadRows {
+		if err := p.topic(ctx, s.DeadLetters, s.Partitions, nil); err != nil {
 			return err
 		}
 		names = append(names, s.DeadLetters)
 	}
-	return awaitTopics(ctx, client, names)
+	return awaitTopics(ctx, p.client, names)
 }
 
-func prepareTopic(ctx context.Context, client *kadm.Client, topic string, partitions int32, config map[string]string, log *slog.Logger) error {
+func (p *preparation) topic(ctx context.Context, topic string, partitions int32, config map[string]string) error {
 	configs := map[string]*string{}
 	for k, v := range config {
 		configs[k] = &v
 	}
-	_, err := client.CreateTopic(ctx, partitions, -1, configs, topic)
+	_, err := p.client.CreateTopic(ctx, partitions, -1, configs, topic)
 	if err == nil {
-		log.Info("made the topic", "topic", topic, "partitions", partitions)
+		p.log.Info("made the topic", "topic", topic, "partitions", partitions)
 		return nil
 	}
 	if !errors.Is(err, kerr.TopicAlreadyExists) {
 		return fmt.Errorf("create topic %s: %w", topic, err)
 	}
-	details, err := client.ListTopics(ctx, topic)
+	details, err := p.client.ListTopics(ctx, topic)
 	if err != nil {
 		return fmt.Errorf("look at topic %s: %w", topic, err)
 	}
 	if n := len(details[topic].Partitions); n != int(partitions) {
-		log.Warn("a topic has another number of partitions than is declared; all of them are landed", "topic", topic, "partitions", n, "declared", partitions)
+		p.log.Warn("a topic has another number of partitions than is declared; all of them are landed", "topic", topic, "partitions", n, "declared", partitions)
 	}
 	want, declared := config["message.timestamp.type"]
 	if !declared {
 		return nil
 	}
-	described, err := client.DescribeTopicConfigs(ctx, topic)
+	described, err := p.client.DescribeTopicConfigs(ctx, topic)
 	if err != nil {
 		return fmt.Errorf("describe topic %s: %w", topic, err)
 	}
 	for _, rc := range described {
 		for _, c := range rc.Configs {
 			if c.Key == "message.timestamp.type" && c.MaybeValue() != want {
-				log.Warn("a topic stamps records in another way than is declared: _kafka_timestamp is what the topic has", "topic", topic, "is", c.MaybeValue(), "declared", want)
+				p.log.Warn("a topic stamps records in another way than is declared: _kafka_timestamp is what the topic has", "topic", topic, "is", c.MaybeValue(), "declared", want)
 			}
 		}
 	}

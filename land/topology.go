@@ -17,7 +17,7 @@ func Topology(cfg Config, schemas lake.SchemaSource) (*topology.Plan, error) {
 	if cfg.Group == "" {
 		cfg.Group = DefaultGroup
 	}
-	return cfg.plan(func(string) schemaSource { return harnessed{schemas} }, make([]int, len(cfg.Streams)))
+	return cfg.plan(func(s *Stream) sink.Sink { return cfg.table(s, harnessed{schemas}, 0) })
 }
 
 // harnessed is a source of schemas without a registry.
@@ -33,14 +33,15 @@ type schemaSource interface {
 	protobuf(lake.SchemaKey) (lake.ProtobufSchema, error)
 }
 
-// plan declares the application: for each stream a source of bytes that ends in a table. source gives a topic's source of schemas. versions are those of the declared schemas in
-// the registry, in the order of the streams; 0 is unknown.
-func (c *Config) plan(source func(topic string) schemaSource, versions []int) (*topology.Plan, error) {
+// sinkPrefix is in front of a topic in the name of its sink.
+const sinkPrefix = "land-"
+
+// plan declares the application: for each stream a source of bytes that ends in a table.
+func (c *Config) plan(table func(*Stream) sink.Sink) (*topology.Plan, error) {
 	b := topology.NewBuilder(c.Group)
 	for i := range c.Streams {
 		s := &c.Streams[i]
-		b.Stream(s.Topic, serde.Bytes, serde.Bytes, topology.Timestamps(anyTime)).
-			ToLake(c.table(s, source(s.Topic), versions[i]), topology.Name("land-"+s.Topic))
+		b.Stream(s.Topic, serde.Bytes, serde.Bytes, topology.Timestamps(anyTime)).ToLake(table(s), topology.Name(sinkPrefix+s.Topic))
 	}
 	p, err := b.Build()
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *Stream) properties() map[string]string {
 	return all
 }
 
-// Handlers send what doesn't fit to its stream's dead letters, or stop the sink where the stream says so.
+// Handlers send what doesn't fit to its stream's dead letters, or stop the stream where it says so.
 func (c *Config) Handlers() processors.Handlers {
 	dead := map[string]string{}
 	for i := range c.Streams {

@@ -48,10 +48,10 @@ func (f *landFlags) add(flags *pflag.FlagSet) {
 
 // resolve puts together what flags, file, environment and argument say.
 func (f *landFlags) resolve(ctx context.Context, args []string) (cfg land.Config, err error) {
+	var errs []error // of files and environment, all of them at once
 	if f.config != "" {
-		if cfg, err = land.Load(f.config); err != nil {
-			return cfg, err
-		}
+		cfg, err = land.Load(f.config)
+		errs = append(errs, err)
 	}
 	if len(f.over.Brokers) > 0 {
 		cfg.Brokers = f.over.Brokers
@@ -73,18 +73,17 @@ func (f *landFlags) resolve(ctx context.Context, args []string) (cfg land.Config
 		cfg.NoticeURL = f.over.NoticeURL
 	}
 	cfg.Log = slog.Default()
-	if err := cfg.Environment(os.Getenv); err != nil {
+	errs = append(errs, cfg.Environment(os.Getenv))
+	if f.declarations != "" {
+		streams, err := land.LoadFolder(f.declarations)
+		errs = append(errs, err)
+		cfg.Streams = append(cfg.Streams, streams...)
+	}
+	if err := errors.Join(errs...); err != nil {
 		return cfg, err
 	}
 	if cfg.Client, err = securityOptions(&f.security, cfg.Brokers); err != nil {
 		return cfg, err
-	}
-	if f.declarations != "" {
-		streams, err := land.LoadFolder(f.declarations)
-		if err != nil {
-			return cfg, err
-		}
-		cfg.Streams = append(cfg.Streams, streams...)
 	}
 	if len(args) == 1 {
 		s, err := f.oneTopic(ctx, &cfg, args[0])
