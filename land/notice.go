@@ -79,7 +79,7 @@ func (n *notifier) tell(ctx context.Context, all []StreamStatus) error {
 		}
 	}
 	now := n.cfg.now().UTC()
-	if now.Sub(n.last) < n.cfg.Notice {
+	if ago := now.Sub(n.last); ago >= 0 && ago < n.cfg.Notice { // below 0 the clock was wrong then, or is now
 		return nil
 	}
 	out := Notice{NoticedAt: now, Group: n.cfg.Group}

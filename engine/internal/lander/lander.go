@@ -52,7 +52,7 @@ type Lander struct {
 	busy     bool
 	stale    bool  // a commit failed: rows that come are of no use until Restart
 	parked   error // why nothing can land; nil while it can
-	since    time.Time
+	parkedAt time.Time
 	stats    Stats
 }
 
@@ -121,7 +121,7 @@ func (l *Lander) Park(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.parked == nil {
-		l.since = l.clock()
+		l.parkedAt = l.clock()
 	}
 	l.parked, l.stale = err, true
 	l.forget()
@@ -249,7 +249,16 @@ func (l *Lander) rows() int {
 func (l *Lander) Due() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.busy && !l.stale && l.rows() > 0 && (l.full() || l.clock().Sub(l.began) >= l.limits.Every)
+	return !l.busy && !l.stale && l.rows() > 0 && (l.full() || l.since(&l.began) >= l.limits.Every)
+}
+
+// since is the time since then. Where the clock has jumped back behind it, the time counts from now, so that nothing waits until it is there again.
+func (l *Lander) since(then *time.Time) time.Duration {
+	now := l.clock()
+	if now.Before(*then) {
+		*then = now
+	}
+	return now.Sub(*then)
 }
 
 // idleFactor is how many times the limit of time progress without rows waits: a commit for nothing but progress is worth less.
@@ -259,7 +268,7 @@ const idleFactor = 10
 func (l *Lander) DueForProgress() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return !l.busy && !l.stale && l.rows() == 0 && l.clock().Sub(l.cut) >= idleFactor*l.limits.Every
+	return !l.busy && !l.stale && l.rows() == 0 && l.since(&l.cut) >= idleFactor*l.limits.Every
 }
 
 // Full tells that the open batch has reached its size: nothing more should be appended before it is cut.
@@ -415,7 +424,7 @@ func (l *Lander) Stats() Stats {
 	defer l.mu.Unlock()
 	s := l.stats
 	if s.Parked = l.parked; s.Parked != nil {
-		s.ParkedSince = l.since
+		s.ParkedSince = l.parkedAt
 	}
 	if l.batch != nil {
 		s.OpenRows, s.OpenBytes = l.batch.Rows(), l.batch.Bytes()
