@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tributary-io/tributary/engine/internal/fetch"
@@ -28,26 +29,34 @@ type lakeSide struct {
 	counted  int64                                  // records processed at the last cut
 }
 
-// openLanders opens every table of the plan, once for the process.
+// openLanders opens every table of the plan, once for the process, several at a time: each takes some requests to its store.
 func (e *Engine) openLanders(ctx context.Context) error {
-	var failed []error
-	for _, name := range slices.Sorted(maps.Keys(e.plan.Nodes)) {
-		n := e.plan.Nodes[name]
-		if n.Kind != plan.LakeNode || e.landers[n.Lake.Name] != nil {
-			continue
-		}
-		l := e.newLander(n)
-		e.landers[n.Lake.Name] = l
-		if err := l.Open(ctx); err != nil {
-			if failed = append(failed, err); !e.cfg.parks || ctx.Err() != nil {
-				return err
-			}
-			e.log.Error("a table can't be opened: the others go on, and it is tried again", "sink", l.Name, "error", err)
-			l.Park(err)
+	for _, n := range e.plan.Nodes {
+		if n.Kind == plan.LakeNode && e.landers[n.Lake.Name] == nil {
+			e.landers[n.Lake.Name] = e.newLander(n)
 		}
 	}
-	if len(failed) > 0 && len(failed) == len(e.landers) {
+	names := slices.Sorted(maps.Keys(e.landers))
+	errs := make([]error, len(names))
+	var opening sync.WaitGroup
+	slots := make(chan struct{}, e.cfg.openAtOnce)
+	for i, name := range names {
+		slots <- struct{}{}
+		opening.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = e.landers[name].Open(ctx)
+		})
+	}
+	opening.Wait()
+	failed := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil })
+	if len(failed) > 0 && (len(failed) == len(names) || !e.cfg.parks || ctx.Err() != nil) {
 		return errors.Join(failed...)
+	}
+	for i, err := range errs {
+		if err != nil {
+			e.log.Error("a table can't be opened: the others go on, and it is tried again", "sink", names[i], "error", err)
+			e.landers[names[i]].Park(err)
+		}
 	}
 	shown := maps.Clone(e.landers)
 	e.openLandersShown.Store(&shown)

@@ -171,9 +171,14 @@ func smallValue(id int32, n int64) []byte {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(30 * time.Millisecond) {
+	eventuallyBy(t, time.Now().Add(30*time.Second), what, ok)
+}
+
+func eventuallyBy(t *testing.T, end time.Time, what string, ok func() bool) {
+	t.Helper()
+	for began := time.Now(); !ok(); time.Sleep(30 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 30 s", what)
+			t.Fatalf("%s: not within %v", what, time.Since(began).Round(time.Second))
 		}
 	}
 }

@@ -40,18 +40,10 @@ func newLandRewrite() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				for _, tag := range r.Tags {
-					fmt.Fprintf(out, "%s: drop %s\n", place, tag)
-				}
-				for _, name := range r.Properties {
-					fmt.Fprintf(out, "%s: drop the property %s\n", place, name)
-				}
-				if len(r.Tags)+len(r.Properties) == 0 {
-					fmt.Fprintf(out, "%s: it has nothing that isn't declared\n", place)
-				}
+				printRewritten(out, place, r)
 			}
 			if !execute {
-				fmt.Fprintln(out, "Nothing was changed: give --execute to do it.")
+				fmt.Fprintln(out, nothingChanged)
 			}
 			return nil
 		},
