@@ -143,6 +143,9 @@ func (n *responseResolver[K, L, KR, R, O]) process(r *Record[K, Response[R]]) er
 	if err != nil {
 		return err
 	}
+	if err := n.due.came(r.Key, rowVersion{v.Hash, v.HashNull}); err != nil {
+		return err
+	}
 	n.out = Record[K, O]{Key: r.Key, KeyNull: r.KeyNull, ValueNull: true, Timestamp: r.Timestamp, Headers: r.Headers}
 	if !current {
 		n.rt.Dropped(DroppedOutOfOrder)
@@ -153,9 +156,6 @@ func (n *responseResolver[K, L, KR, R, O]) process(r *Record[K, Response[R]]) er
 			return err
 		}
 		return n.missedDelete(r, row)
-	}
-	if err := n.due.none(r.Key); err != nil {
-		return err
 	}
 	if !v.Null || n.leftJoin && !row.Null {
 		n.row, n.right = row.Value, v.Value

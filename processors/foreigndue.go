@@ -8,7 +8,13 @@ import "github.com/tributary-io/tributary/serde"
 type dueAnswers[K any] struct {
 	keys serde.Serde[K]
 	key  []byte // scratch
-	rows map[string]struct{}
+	rows map[string]rowVersion
+}
+
+// rowVersion tells of which version of a row a message is.
+type rowVersion struct {
+	hash [16]byte
+	null bool
 }
 
 // dueAnswers is nil for a left join, which always answers, and for a runtime that nodes share nothing in.
@@ -18,7 +24,7 @@ func (j *ForeignKeyJoin[K, L, KR, R, O]) dueAnswers(rt Runtime) *dueAnswers[K] {
 		return nil
 	}
 	v, _ := hooks.Shared("due/"+j.SubscriptionTopic, func() any {
-		return &dueAnswers[K]{keys: serde.Bind(j.LeftKey, j.SubscriptionTopic+"-pk", true), rows: map[string]struct{}{}}
+		return &dueAnswers[K]{keys: serde.Bind(j.LeftKey, j.SubscriptionTopic+"-pk", true), rows: map[string]rowVersion{}}
 	})
 	return v.(*dueAnswers[K])
 }
@@ -31,18 +37,33 @@ func (d *dueAnswers[K]) encode(key K) (err error) {
 }
 
 // asked notes the last message that a row has sent.
-func (d *dueAnswers[K]) asked(key K, what Instruction) error {
-	if d == nil || what == SubscribeAnswerIfFound || what == Unsubscribe {
-		return d.none(key)
+func (d *dueAnswers[K]) asked(s *Subscription[K]) error {
+	if d == nil || s.Instruction == SubscribeAnswerIfFound || s.Instruction == Unsubscribe {
+		return d.none(s.Key)
+	}
+	if err := d.encode(s.Key); err != nil {
+		return err
+	}
+	d.rows[string(d.key)] = rowVersion{s.Hash, s.HashNull}
+	return nil
+}
+
+// came notes that a response has come. It may be the one that was due although the row is another one by now: a table that sends its updates at
+// the commit shows them before.
+func (d *dueAnswers[K]) came(key K, version rowVersion) error {
+	if d == nil || len(d.rows) == 0 {
+		return nil
 	}
 	if err := d.encode(key); err != nil {
 		return err
 	}
-	d.rows[string(d.key)] = struct{}{}
+	if d.rows[string(d.key)] == version {
+		delete(d.rows, string(d.key))
+	}
 	return nil
 }
 
-// is tells whether a response to the row as it is now is sure to come.
+// is tells whether another response to the row is sure to come.
 func (d *dueAnswers[K]) is(key K) (bool, error) {
 	if d == nil {
 		return false, nil
@@ -54,7 +75,7 @@ func (d *dueAnswers[K]) is(key K) (bool, error) {
 	return due, nil
 }
 
-// none notes that none is: it has come, or the row has changed and needn't be answered.
+// none notes that none is: the row has changed and needn't be answered.
 func (d *dueAnswers[K]) none(key K) error {
 	if d == nil || len(d.rows) == 0 {
 		return nil

@@ -198,7 +198,7 @@ func (n *subscriptionSender[K, L, KR]) changed(old, now foreign[KR]) (bool, erro
 
 func (n *subscriptionSender[K, L, KR]) send(to foreign[KR], what Instruction) error {
 	n.out.Key, n.out.KeyNull, n.out.Value.Instruction = to.key, to.none, what
-	if err := n.due.asked(n.out.Value.Key, what); err != nil {
+	if err := n.due.asked(&n.out.Value); err != nil {
 		return err
 	}
 	return n.next(&n.out)

@@ -207,3 +207,38 @@ func TestForeignKeyGivenUpOnTheWay(t *testing.T) {
 		t.Errorf("got %v, want the result and its delete", out)
 	}
 }
+
+// A left table that sends its updates at the commit shows them before: the answer that was due comes for a row that is another one by then, and
+// whose update asks for none. The result must go all the same.
+func TestForeignKeyAnswersWhileTheRowIsHeldBack(t *testing.T) {
+	t.Parallel()
+	b := topology.NewBuilder("held-back")
+	left := b.Stream("left", serde.String, serde.String).Repartition().ToTable(topology.Store("lefts"), topology.EmitOnCommit())
+	right := b.Table("right", serde.String, serde.String, topology.Store("rights"))
+	left.JoinForeign(right, func(_, l string) string { return l[:2] }, func(l, r string) string { return l + "+" + r }, topology.ValueSerde(serde.String)).ToStream().To("joined")
+	plan, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := topologytest.New(t, plan, topologytest.Partitions(2), topologytest.ManualCommit())
+	lefts := topologytest.Input(d, "left", serde.String, serde.String)
+	steps := func(what ...func() error) {
+		for _, do := range what {
+			if err := do(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	steps(
+		func() error {
+			return topologytest.Input(d, "right", serde.String, serde.String).Pipe("r1", "row", 1)
+		},
+		func() error { return lefts.Pipe("x", "r1", 2) }, d.Commit, d.Commit, d.Commit, d.Commit,
+		func() error { return lefts.Pipe("x", "r2", 3) }, d.Commit, d.Commit,
+		func() error { return lefts.Pipe("x", "r2'", 2) }, d.Commit, d.Commit, d.Commit, d.Commit, d.Commit, d.Commit,
+	)
+	out := topologytest.Output(d, "joined", serde.String, serde.String).Read()
+	if len(out) != 2 || !out[1].ValueNull {
+		t.Errorf("got %v, want the result and its delete", out)
+	}
+}
