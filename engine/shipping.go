@@ -43,7 +43,7 @@ const (
 	fetchAttempts     = 5
 	fetchPause        = 200 * time.Millisecond
 	fetchStall        = 20 * time.Second
-	firstAnswerWithin = 2 * time.Minute // making a checkpoint includes reading it once
+	firstAnswerWithin = 2 * time.Minute // making a checkpoint, and once more reading it for its checksums
 )
 
 // openDesk lets others have checkpoints. Those that a killed process was still taking over are removed.
@@ -236,7 +236,7 @@ func (e *Engine) adoptFrom(ctx context.Context, r *runner, s *starts, from check
 	defer r.restore.ship(0)
 	dir := e.taskDir(r.spec.id) + incomingSuffix
 	err = checkpoint.Fetch(ctx, from, m, dir, checkpoint.FetchConfig{
-		AtOnce: filesAtOnce, Attempts: fetchAttempts, Pause: fetchPause, Stall: fetchStall,
+		AtOnce: filesAtOnce, Attempts: fetchAttempts, Pause: fetchPause, Stall: fetchStall, Sums: firstAnswerWithin,
 		Progress: func(n int64) { r.restore.shippedMore(n); e.shipping.received.Add(n) },
 	})
 	if err == nil {

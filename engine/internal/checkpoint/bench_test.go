@@ -36,7 +36,7 @@ func BenchmarkFetch(b *testing.B) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	origin := &HTTPOrigin{Client: server.Client(), Base: server.URL, Task: "0_0"}
-	cfg := FetchConfig{AtOnce: 3, Attempts: 1, Stall: time.Minute, Progress: func(int64) {}}
+	cfg := FetchConfig{AtOnce: 3, Attempts: 1, Stall: time.Minute, Sums: time.Minute, Progress: func(int64) {}}
 
 	into := filepath.Join(b.TempDir(), "into")
 	var fetching, copying time.Duration

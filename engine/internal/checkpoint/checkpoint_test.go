@@ -90,7 +90,7 @@ func (d *desk) checkpoints(t *testing.T) int {
 }
 
 func quick(progress *atomic.Int64) FetchConfig {
-	return FetchConfig{AtOnce: 2, Attempts: 3, Pause: time.Millisecond, Stall: 30 * time.Second, Progress: func(n int64) { progress.Add(n) }}
+	return FetchConfig{AtOnce: 2, Attempts: 3, Pause: time.Millisecond, Stall: 30 * time.Second, Sums: 30 * time.Second, Progress: func(n int64) { progress.Add(n) }}
 }
 
 func check(t *testing.T, dir string) {
@@ -199,6 +199,51 @@ func TestChecksumsMustCome(t *testing.T) {
 		if err := Fetch(t.Context(), d.origin, m, t.TempDir(), quick(new(atomic.Int64))); err == nil || !strings.Contains(err.Error(), "its checksums") {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// A request for the checksums that fails is made again, and one that hangs ends: the task that waits for them can be restored otherwise.
+func TestChecksumsAreAskedForAgain(t *testing.T) {
+	for what, c := range map[string]struct {
+		fails http.HandlerFunc // the first time
+		want  string
+	}{
+		"an error": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "later", http.StatusServiceUnavailable) }, ""},
+		"silence":  {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "deadline exceeded"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			var asked atomic.Bool
+			d := newDesk(t, time.Minute, func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodGet && strings.Count(r.URL.Path, "/") == 3 && !asked.Swap(true) {
+						c.fails(w, r)
+						return
+					}
+					next.ServeHTTP(w, r)
+				})
+			})
+			m, err := d.origin.Manifest(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			into, cfg := t.TempDir(), quick(new(atomic.Int64))
+			if c.want != "" {
+				cfg.Sums = 200 * time.Millisecond
+			}
+			err = Fetch(t.Context(), d.origin, m, into, cfg)
+			switch {
+			case !asked.Load():
+				t.Error("nobody asked for the checksums")
+			case c.want != "":
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("got %v, want %q", err, c.want)
+				}
+			case err != nil:
+				t.Error(err)
+			default:
+				check(t, into)
+			}
+		})
 	}
 }
 

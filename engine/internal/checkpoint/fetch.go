@@ -80,7 +80,11 @@ func (o *HTTPOrigin) manifest(ctx context.Context, path string) (*Manifest, erro
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(body[:min(len(body), 300)])))
+		err := fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(body[:min(len(body), 300)])))
+		if resp.StatusCode == http.StatusGone {
+			err = fmt.Errorf("%w: %w", err, errGone)
+		}
+		return nil, err
 	}
 	return Parse(body)
 }
@@ -107,8 +111,13 @@ func (o *HTTPOrigin) Open(ctx context.Context, m *Manifest, file File, from int6
 	return resp.Body, nil
 }
 
+// doneWithin is how long it is tried to tell that a checkpoint isn't needed any more. Who isn't told removes it after a while.
+const doneWithin = 5 * time.Second
+
 // Done implements Origin.
 func (o *HTTPOrigin) Done(ctx context.Context, m *Manifest) {
+	ctx, cancel := context.WithTimeout(ctx, doneWithin)
+	defer cancel()
 	if resp, err := o.do(ctx, http.MethodDelete, "/"+m.ID, nil); err == nil {
 		resp.Body.Close()
 	}
@@ -133,6 +142,7 @@ type FetchConfig struct {
 	Attempts int           // for each file, without any progress in between
 	Pause    time.Duration // after the first failure of a file; doubles
 	Stall    time.Duration // how long a connection may bring nothing
+	Sums     time.Duration // how long the checksums may lack when all files are there
 	Progress func(bytes int64)
 }
 
@@ -187,7 +197,7 @@ func (f *fetcher) fetch(ctx context.Context) error {
 
 // compare gives the files whose checksum isn't the one of the manifest.
 func (f *fetcher) compare(ctx context.Context, files []File, sums []uint32) (damaged []File, err error) {
-	whole, err := f.from.Whole(ctx, f.manifest)
+	whole, err := f.whole(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("its checksums: %w", err)
 	}
@@ -204,6 +214,23 @@ func (f *fetcher) compare(ctx context.Context, files []File, sums []uint32) (dam
 		}
 	}
 	return damaged, nil
+}
+
+// whole asks for the checksums, again after failures, as for a file.
+func (f *fetcher) whole(ctx context.Context) (*Manifest, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.cfg.Sums)
+	defer cancel()
+	for tries, pause := 1, f.cfg.Pause; ; tries, pause = tries+1, 2*pause {
+		m, err := f.from.Whole(ctx, f.manifest)
+		if err == nil || errors.Is(err, errGone) || tries >= f.cfg.Attempts {
+			return m, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause):
+		}
+	}
 }
 
 // bring fetches files, several at a time, and syncs them meanwhile. It gives their checksums as they arrived.
