@@ -115,7 +115,8 @@ func (k kafkaStreams) driver(ctx context.Context) ([]measure.Result, error) {
 		if v.disk {
 			store = "rocks"
 		}
-		rounds, err := k.java(ctx, false, "ttd", "--w", v.workload, "--store", store, "--n", fmt.Sprint(harnessRecords), "--keys", fmt.Sprint(harnessRecords/2),
+		w, sink := strings.CutSuffix(v.workload, "-out")
+		rounds, err := k.java(ctx, false, "ttd", "--w", w, "--sink", fmt.Sprint(sink), "--store", store, "--n", fmt.Sprint(harnessRecords), "--keys", fmt.Sprint(harnessRecords/2),
 			"--rounds", fmt.Sprint(harnessRounds), "--cache", "0")
 		if err != nil {
 			return nil, err
