@@ -17,7 +17,7 @@
 // with the changelog record that Kafka Streams would send. At a commit the engine calls [DB.Seal], sends the sealed generation's
 // changelog records in the producer's transaction, commits it, and calls [Generation.Apply], which writes the generation to the
 // base as one atomic batch along with the changelog offsets it contains. An aborted transaction calls [DB.Drop]: there is nothing
-// to wipe and nothing to restore. After a crash the base is a consistent prefix of the changelog, and [DB.Offset] says which one;
+// to wipe and nothing to restore. [DB.Savepoint] and [DB.RollBack] take back one record of several in a generation. After a crash the base is a consistent prefix of the changelog, and [DB.Offset] says which one;
 // the engine hands the rest to [DB.Restore], between [DB.BeginRestore] and [DB.EndRestore] if it is much.
 //
 // One goroutine at a time uses a task's stores. Generation.Changelog and Generation.Apply may run beside it, and queries from

@@ -40,6 +40,7 @@ func (db *DB) Seal() (*Generation, error) {
 			return nil, err
 		}
 		s.sealedMeta = s.cur
+		s.savepoint.set = false
 		if s.open.empty() {
 			s.rest()
 			continue
@@ -353,7 +354,7 @@ func (db *DB) Drop() error {
 		if !s.open.empty() {
 			s.discardOpen()
 		}
-		s.cur, s.bulk, s.recent = s.baseMeta, false, nil
+		s.cur, s.bulk, s.recent, s.savepoint.set = s.baseMeta, false, nil, false
 	}
 	db.pending.Store(false)
 	for _, s := range db.stores {

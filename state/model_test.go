@@ -35,6 +35,7 @@ type modelRun struct {
 	empty    func() model
 	rebuilds int
 	open     model
+	saved    model // at the savepoint, nil without one
 	sealed   model
 	base     model
 
@@ -76,6 +77,8 @@ func (r *modelRun) run() {
 		"seal":    r.seal,
 		"apply":   func(t *rapid.T) { r.apply() },
 		"drop":    r.drop,
+		"save":    r.savepoint,
+		"back":    r.rollBack,
 		"reopen":  r.reopen,
 		"rebuild": r.rebuild,
 	})
@@ -119,7 +122,7 @@ func (r *modelRun) seal(*rapid.T) {
 	if _, err := r.db.Seal(); err != state.ErrSealed {
 		r.t.Fatalf("a second seal gave %v", err)
 	}
-	r.gen, r.sealed, r.sealedLog = gen, r.open.clone(), nil
+	r.gen, r.sealed, r.sealedLog, r.saved = gen, r.open.clone(), nil, nil
 	for rec := range gen.Changelog() {
 		r.sealedLog = append(r.sealedLog, state.RestoreRecord{Key: bytes.Clone(rec.Key), Value: bytes.Clone(rec.Value),
 			Timestamp: rec.Timestamp, Headers: rec.Headers})
@@ -165,7 +168,27 @@ func (r *modelRun) checkOffset() {
 
 func (r *modelRun) drop(*rapid.T) {
 	r.must(r.db.Drop())
-	r.gen, r.open = nil, r.base.clone()
+	r.gen, r.open, r.saved = nil, r.base.clone(), nil
+}
+
+func (r *modelRun) savepoint(*rapid.T) {
+	if r.opt.Policy != state.EveryWrite || r.spec.Caching || r.spec.Kind == state.SuppressBuffer {
+		return
+	}
+	r.db.Savepoint()
+	r.saved = r.open.clone()
+}
+
+func (r *modelRun) rollBack(t *rapid.T) {
+	if r.saved == nil {
+		if err := r.db.RollBack(); err == nil {
+			t.Fatal("rolled back without a savepoint")
+		}
+		return
+	}
+	r.must(r.db.RollBack())
+	r.open = r.saved.clone()
+	r.open.check(t, r.db)
 }
 
 func (r *modelRun) reopen(t *rapid.T) {
@@ -174,7 +197,7 @@ func (r *modelRun) reopen(t *rapid.T) {
 	}
 	r.must(r.db.Close())
 	r.openDB()
-	r.gen, r.open = nil, r.base.clone()
+	r.gen, r.open, r.saved = nil, r.base.clone(), nil
 	switch {
 	case r.spec.InMemory:
 		if _, ok := r.db.Offset("st"); ok {

@@ -26,6 +26,8 @@ type store struct {
 	sealed atomic.Pointer[overlay]
 	spare  *overlay // a former generation's, to be used again
 	rested int      // generations without writes, lately
+	// savepoint is of the open generation, see DB.Savepoint.
+	savepoint savepoint
 	// recent is the last generation sealed. Once it is applied the base says the same, at a higher price, so gets go on looking
 	// there first. It is the task's: views don't look at it.
 	recent *overlay

@@ -249,6 +249,9 @@ func (t *Task) Current() (TopicPartition, int64) {
 	return TopicPartition{t.context.Topic, t.context.Partition}, t.context.Offset
 }
 
+// HoldsBack reports whether any node sends something in PrepareCommit.
+func (t *Task) HoldsBack() bool { return len(t.onCommit) > 0 }
+
 // PrepareCommit lets the nodes send what they hold back until the commit. The host calls it before it seals the stores and takes the
 // positions. Errors are fatal for the task.
 func (t *Task) PrepareCommit() error {

@@ -36,6 +36,8 @@ type topic struct {
 	next     int32
 	patterns []*patternInput // that match the name; see Driver.patternsOf
 	matched  bool
+	// changelog says that the topic is one of a store, which writes to it.
+	changelog bool
 }
 
 // run is a run of offsets of one partition.

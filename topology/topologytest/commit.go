@@ -22,6 +22,9 @@ func (d *Driver) Commit() error {
 
 // commit ends the transaction: the changelogs' records join it, then everything in it becomes visible at once.
 func (d *Driver) commit() error {
+	if err := d.commitGathered(); err != nil {
+		return err
+	}
 	for _, m := range d.tasks {
 		if err := m.task.PrepareCommit(); err != nil {
 			d.discard()
@@ -135,6 +138,7 @@ func (d *Driver) storeOffsets() {
 
 // discard drops the open transaction.
 func (d *Driver) discard() {
+	d.dropOpen()
 	d.open = nil
 	d.dropBatches()
 	for _, m := range d.tasks {

@@ -10,7 +10,8 @@
 //
 // The way of a record: [Input] (or [Driver.Pipe]) appends it to a simulated topic, which hands it to the task that reads it. The task
 // processes it; what it writes is held in an open transaction until the commit, which appends it to its topics, the changelogs
-// among them, stores the offsets and lets the state stores apply their writes. What lands in a topic that is read again is processed
+// among them, stores the offsets and lets the state stores apply their writes; the stores' part is done for several records together where
+// nobody can tell (gathered.go). What lands in a topic that is read again is processed
 // before Pipe returns. [Output] reads topics, [LakeRows] the tables that the topology ends in, and the stores can be looked into.
 //
 // [Driver.Restart], [Driver.Crash] and [Driver.FailNext] show what survives. Everything is deterministic: the same input gives the same output,

@@ -38,6 +38,10 @@ type Driver struct {
 
 	open     []pending                // what the open transaction has written
 	spare    []pending                // the last one's, to be used again
+	gathers  bool                     // see gathered.go
+	prompt   bool                     // not any more
+	running  bool                     // within a record
+	gathered int                      // records
 	ends     []int64                  // scratch
 	progress map[task.ID]*[]task.Mark // of the operators, committed
 	tables   map[string]*table
@@ -169,7 +173,7 @@ func (d *Driver) report(err error) error {
 
 // Close closes the tasks and their stores, without a commit. It may be called again.
 func (d *Driver) Close() error {
-	err := d.stop()
+	err := errors.Join(d.commitGathered(), d.stop())
 	if d.fatal == nil {
 		d.fatal = errors.New("the driver is closed")
 	}
@@ -288,6 +292,7 @@ func (d *Driver) Now() time.Time { return d.now }
 
 // Topics names the topics that the topology has written to, in order.
 func (d *Driver) Topics() []string {
+	d.noteError(d.commitGathered())
 	var names []string
 	for _, t := range d.broker.order {
 		if len(t.produced) > 0 {
@@ -305,6 +310,9 @@ func (d *Driver) Records(topic string, partition int32) []Record {
 	if p == nil {
 		return nil
 	}
+	if p.topic.changelog {
+		d.noteError(d.commitGathered())
+	}
 	return p.span(0, int64(p.n))
 }
 
@@ -316,6 +324,9 @@ func (d *Driver) Read(topic string) []Record {
 			return nil
 		}
 		d.lastRead = t
+	}
+	if d.lastRead.changelog {
+		d.noteError(d.commitGathered())
 	}
 	return d.lastRead.unread()
 }

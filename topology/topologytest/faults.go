@@ -29,6 +29,7 @@ func (d *Driver) FailNext(op Op, err error) {
 	if err == nil {
 		err = errors.New("injected failure: " + op.String())
 	}
+	d.noteError(d.commitPromptly())
 	d.failures[op] = append(d.failures[op], err)
 }
 

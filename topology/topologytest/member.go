@@ -57,6 +57,7 @@ func (d *Driver) start() error {
 		}
 		d.tasks = append(d.tasks, m)
 	}
+	d.gathers = d.mayGather()
 	return d.catchUp()
 }
 
@@ -210,6 +211,7 @@ func (m *member) openStores() (err error) {
 		st := memberStore{name: spec.Name, plan: m.d.plan.Stores[spec.Name]}
 		if st.plan.Changelog != "" {
 			st.changelog = m.d.broker.partition(task.TopicPartition{Topic: st.plan.Changelog, Partition: m.id.Partition})
+			st.changelog.topic.changelog = !st.plan.SourceAsChangelog
 		}
 		m.stores = append(m.stores, st)
 	}

@@ -52,7 +52,7 @@ func (d *Driver) settle() error {
 				continue
 			}
 			worked = true
-			if err := d.commit(); err != nil {
+			if err := d.endRecord(); err != nil {
 				return err
 			}
 		}
@@ -62,14 +62,22 @@ func (d *Driver) settle() error {
 	}
 }
 
-// step processes one record of a task.
-func (d *Driver) step(m *member) (bool, error) {
-	did, err := m.task.Process()
-	if err != nil || !did {
-		return false, err
+// endRecord ends the transaction of a record.
+func (d *Driver) endRecord() error {
+	if d.gathers {
+		return d.accept()
 	}
-	_, err = m.task.PunctuateStreamTime()
-	return true, err
+	return d.commit()
+}
+
+// step processes one record of a task.
+func (d *Driver) step(m *member) (did bool, err error) {
+	d.running = true
+	if did, err = m.task.Process(); did && err == nil {
+		_, err = m.task.PunctuateStreamTime()
+	}
+	d.running = false
+	return did && err == nil, err
 }
 
 // readNewTopic lets the tasks read a topic that has come to match a pattern.
