@@ -190,6 +190,9 @@ func (g *Generation) Apply(offsets []int64, meta []byte) error {
 		if o := s.sealed.Load(); o != nil {
 			s.spare = o
 			s.sealed.Store(nil)
+			if s.mem != nil && db.opt.Alone { // the base says the same at the same price
+				s.recent = nil
+			}
 		}
 	}
 	db.pending.Store(false)

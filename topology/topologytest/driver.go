@@ -206,26 +206,25 @@ func (d *Driver) pipe(r Record) error {
 	if err != nil {
 		return err
 	}
-	return d.pipeTo(t, &r)
+	return d.pipeTo(t, r.Partition, d.broker.kept.keep(r.Timestamp, r.Key, r.Value), r.Headers)
 }
 
-// pipeTo pipes a record to its topic, which is that of inputTopic.
-func (d *Driver) pipeTo(t *topic, r *Record) error {
+// pipeTo pipes a record, which is kept, to its topic, which is that of inputTopic.
+func (d *Driver) pipeTo(t *topic, number int32, e entry, headers []processors.Header) error {
 	if d.fatal != nil {
 		return fmt.Errorf("the topology has stopped: %w", d.fatal)
 	}
-	number := r.Partition
 	if !d.partitioned() {
 		number = 0
 	} else if number < 0 {
-		number = t.choose(r.Key)
+		key, _ := d.broker.kept.bytes(&e)
+		number = t.choose(key)
 	}
 	p, err := t.find(number)
 	if err != nil {
 		return err
 	}
-	offset := p.append(p.kept.keep(r.Timestamp, r.Key, r.Value), keepHeaders(r.Headers))
-	if err := d.deliver(p, offset); err != nil {
+	if err := d.deliver(p, p.append(e, keepHeaders(headers))); err != nil {
 		return d.failed(err)
 	}
 	return d.failed(d.settle())

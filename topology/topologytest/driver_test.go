@@ -1,6 +1,7 @@
 package topologytest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -421,4 +422,26 @@ func TestHandlersOfGlobalTables(t *testing.T) {
 	if err := d.Pipe(topologytest.Record{Topic: "in", Key: []byte("a"), Value: []byte("junk")}); err == nil {
 		t.Error("the global table's handler was asked for a stream")
 	}
+}
+
+// TestRecordsOfAllSizes: what is piped is in its topic as it is, however large, the difference between null and empty included.
+func TestRecordsOfAllSizes(t *testing.T) {
+	b := topology.NewBuilder("sizes")
+	b.Stream("in", serde.Bytes, serde.Bytes).To("out")
+	d := topologytest.New(t, built(t, b))
+	in := topologytest.Input(d, "in", serde.Bytes, serde.Bytes)
+	var want []topologytest.Record
+	for i, size := range []int{-1, 0, 1, 127, 511, 512, 513, 4000, 127, 300_000, 5} {
+		record := topologytest.Record{Topic: "in", Offset: int64(i), Timestamp: int64(i)}
+		if size >= 0 {
+			record.Key, record.Value = bytes.Repeat([]byte{byte('a' + i)}, size/3), bytes.Repeat([]byte{byte('A' + i)}, size)
+		}
+		want = append(want, record)
+		in.Pipe(record.Key, record.Value, record.Timestamp)
+	}
+	same(t, "input", d.Records("in", 0), want)
+	for i := range want {
+		want[i].Topic = "out"
+	}
+	same(t, "output", d.Read("out"), want)
 }

@@ -36,12 +36,10 @@ func (d *Driver) mayGather() bool {
 func (d *Driver) accept() error {
 	d.storeOffsets()
 	d.gathered++
-	buffered := int64(0)
 	for _, m := range d.tasks {
 		m.task.TakeDirty()
 		if m.db != nil {
 			m.db.Savepoint()
-			buffered += m.db.BufferedBytes()
 		}
 	}
 	written := d.open
@@ -52,10 +50,20 @@ func (d *Driver) accept() error {
 			return err
 		}
 	}
-	if d.gathered >= gatheredRecords || buffered >= gatheredBytes {
+	if d.gathered%8 == 0 && (d.gathered >= gatheredRecords || d.buffered() >= gatheredBytes) {
 		return d.commitGathered()
 	}
 	return nil
+}
+
+// buffered is how many bytes the stores' write buffers hold.
+func (d *Driver) buffered() (sum int64) {
+	for _, m := range d.tasks {
+		if m.db != nil {
+			sum += m.db.BufferedBytes()
+		}
+	}
+	return sum
 }
 
 // commitGathered brings what was gathered into the changelogs and the stores. Within a record it does nothing.

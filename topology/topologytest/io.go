@@ -26,16 +26,13 @@ type InputTopic[K, V any] struct {
 	topic string
 	key   serde.Codec[K]
 	value serde.Codec[V]
-
-	keyBuf, valueBuf []byte // used again: the driver copies
-	to               *topic // once it is known
+	to    *topic // once it is known
 }
 
 // Input makes an InputTopic.
 func Input[K, V any](d *Driver, topic string, key serde.Serde[K], value serde.Serde[V]) *InputTopic[K, V] {
 	return &InputTopic[K, V]{
 		d: d, topic: topic, key: serde.NewCodec(serde.Bind(key, topic, true)), value: serde.NewCodec(serde.Bind(value, topic, false)),
-		keyBuf: []byte{}, valueBuf: []byte{},
 	}
 }
 
@@ -58,31 +55,39 @@ func (in *InputTopic[K, V]) SendTo(partition int32, m Message[K, V]) error {
 }
 
 func (in *InputTopic[K, V]) send(m *Message[K, V], partition int32) error {
-	key, err := encode(&in.keyBuf, in.key, m.Key, m.KeyNull)
+	e, err := in.encode(m)
 	if err != nil {
-		return in.d.report(fmt.Errorf("topic %s: the key can't be encoded: %w", in.topic, err))
-	}
-	value, err := encode(&in.valueBuf, in.value, m.Value, m.ValueNull)
-	if err != nil {
-		return in.d.report(fmt.Errorf("topic %s: the value can't be encoded: %w", in.topic, err))
+		return in.d.report(err)
 	}
 	if in.to == nil && in.d.fatal == nil {
 		if in.to, err = in.d.inputTopic(in.topic); err != nil {
 			return in.d.report(err)
 		}
 	}
-	r := Record{Partition: partition, Timestamp: m.Timestamp, Key: key, Value: value, Headers: m.Headers}
-	return in.d.report(in.d.pipeTo(in.to, &r))
+	return in.d.report(in.d.pipeTo(in.to, partition, e, m.Headers))
 }
 
-// encode gives nil for a null, and bytes that aren't nil for everything else, in buf. buf isn't nil.
-func encode[T any](buf *[]byte, c serde.Codec[T], v T, null bool) ([]byte, error) {
-	b, isNull, err := c.Encode((*buf)[:0], v, null)
-	if err != nil || isNull {
-		return nil, err
+// encode encodes a record to where records are kept.
+func (in *InputTopic[K, V]) encode(m *Message[K, V]) (entry, error) {
+	kept := &in.d.broker.kept
+	room := kept.room()
+	both, keyNull, err := in.key.Encode(room, m.Key, m.KeyNull)
+	if err != nil {
+		return entry{}, fmt.Errorf("topic %s: the key can't be encoded: %w", in.topic, err)
 	}
-	*buf = b
-	return b, nil
+	mid := len(both)
+	both, valueNull, err := in.value.Encode(both, m.Value, m.ValueNull)
+	if err != nil {
+		return entry{}, fmt.Errorf("topic %s: the value can't be encoded: %w", in.topic, err)
+	}
+	key, value := int32(mid), int32(len(both)-mid)
+	if keyNull {
+		key = -1
+	}
+	if valueNull {
+		value = -1
+	}
+	return kept.put(m.Timestamp, key, value, both), nil
 }
 
 // OutputTopic reads typed records from a topic.

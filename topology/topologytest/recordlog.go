@@ -110,15 +110,45 @@ const arenaPiece = 256 << 10
 
 // keep copies a key and a value, and gives an entry that says where they are. It keeps the difference between a null and an empty value.
 func (a *arena) keep(timestamp int64, key, value []byte) entry {
-	last, size := len(a.pieces)-1, len(key)+len(value)
-	if last < 0 || size > cap(a.pieces[last])-len(a.pieces[last]) {
-		a.pieces = append(a.pieces, make([]byte, 0, max(size, a.nextPiece())))
-		last++
-	}
+	last := a.pieceFor(len(key) + len(value))
 	piece := a.pieces[last]
 	e := entry{timestamp: timestamp, piece: uint32(last), at: uint32(len(piece)), key: length(key), value: length(value)}
 	a.pieces[last] = append(append(piece, key...), value...)
 	return e
+}
+
+// usualRecord is up to how many bytes a record finds room for that is encoded in place.
+const usualRecord = 512
+
+// room gives an empty slice to which a key and a value may be appended, to be handed to put then. In between nothing may be kept.
+func (a *arena) room() []byte {
+	piece := a.pieces[a.pieceFor(usualRecord)]
+	return piece[len(piece):]
+}
+
+// put is keep for a key and a value, of these lengths, that were appended to room. What was too large for it is copied.
+func (a *arena) put(timestamp int64, key, value int32, both []byte) entry {
+	last := len(a.pieces) - 1
+	piece := a.pieces[last]
+	e := entry{timestamp: timestamp, piece: uint32(last), at: uint32(len(piece)), key: key, value: value}
+	if cap(both) == cap(piece)-len(piece) { // it lies there
+		a.pieces[last] = piece[:len(piece)+len(both)]
+		return e
+	}
+	last = a.pieceFor(len(both))
+	e.piece, e.at = uint32(last), uint32(len(a.pieces[last]))
+	a.pieces[last] = append(a.pieces[last], both...)
+	return e
+}
+
+// pieceFor gives the number of the last piece, which has room for size bytes.
+func (a *arena) pieceFor(size int) int {
+	last := len(a.pieces) - 1
+	if last < 0 || size > cap(a.pieces[last])-len(a.pieces[last]) {
+		a.pieces = append(a.pieces, make([]byte, 0, max(size, a.nextPiece())))
+		last++
+	}
+	return last
 }
 
 // nextPiece grows with what there is: most tests need little.

@@ -56,10 +56,20 @@ func (d *Driver) settle() error {
 				return err
 			}
 		}
-		if !worked {
+		if !worked || !d.hasRecords() {
 			return nil
 		}
 	}
+}
+
+// hasRecords tells whether any task has something to process.
+func (d *Driver) hasRecords() bool {
+	for _, m := range d.tasks {
+		if m.task.HasRecords() {
+			return true
+		}
+	}
+	return false
 }
 
 // endRecord ends the transaction of a record.

@@ -17,14 +17,14 @@ const harnessOut = "out"
 // RunHarness pipes records one by one through a workload's topology in the test harness, reading what comes out after each, as a test
 // does. It gives a result for each round; each has a driver of its own.
 func RunHarness(cfg Config) ([]measure.Result, error) {
-	keys, values, times := harnessInput(cfg)
+	in := newHarnessInput(cfg)
 	stop, err := profile(cfg.Profile)
 	if err != nil {
 		return nil, err
 	}
 	var all []measure.Result
 	for round := range cfg.Rounds {
-		r, err := harnessRound(cfg, keys, values, times)
+		r, err := harnessRound(cfg, in)
 		if err != nil {
 			return nil, err
 		}
@@ -34,12 +34,22 @@ func RunHarness(cfg Config) ([]measure.Result, error) {
 	return all, stop()
 }
 
-// harnessInput makes the input: strings, as the peer has them. They lie in one piece of memory, as they would if they had been read from a file; else the
-// collector had some 400,000 objects to mark time and again that are none of the harness.
-func harnessInput(cfg Config) (keys []string, values []string, times []int64) {
+// harnessInput is the input: strings, as the peer has them, in one piece of memory and without pointers into it, as if they were read from a file; else the
+// collector had some 400,000 pointers to follow time and again that are none of the harness.
+type harnessInput struct {
+	text    string
+	records []harnessRecord
+}
+
+// harnessRecord says where a record lies in the text: key and value, one behind the other.
+type harnessRecord struct {
+	from, mid, to int
+	time          int64
+}
+
+func newHarnessInput(cfg Config) harnessInput {
 	var text strings.Builder
-	type span struct{ from, mid, to int }
-	var spans []span
+	var in harnessInput
 	g := input.NewGenerator(1, cfg.Keys, cfg.Records)
 	for range cfg.Records {
 		e := g.Next()
@@ -51,15 +61,13 @@ func harnessInput(cfg Config) (keys []string, values []string, times []int64) {
 		text.WriteString(key)
 		mid := text.Len()
 		text.Write(e.Value)
-		spans, times = append(spans, span{from, mid, text.Len()}), append(times, e.Timestamp)
+		in.records = append(in.records, harnessRecord{from, mid, text.Len(), e.Timestamp})
 	}
-	for _, s := range spans {
-		keys, values = append(keys, text.String()[s.from:s.mid]), append(values, text.String()[s.mid:s.to])
-	}
-	return keys, values, times
+	in.text = text.String()
+	return in
 }
 
-func harnessRound(cfg Config, keys, values []string, times []int64) (measure.Result, error) {
+func harnessRound(cfg Config, from harnessInput) (measure.Result, error) {
 	plan, err := Build(cfg.Workload, "harness", harnessOut)
 	if err != nil {
 		return nil, err
@@ -89,9 +97,9 @@ func harnessRound(cfg Config, keys, values []string, times []int64) (measure.Res
 	}
 	in, out := topologytest.Input(d, Input(cfg.Workload), serde.String, serde.String), 0
 	reads := cfg.Workload != "d" // whose results go nowhere
-	from := measure.Take()
-	for i, key := range keys {
-		if err := in.Pipe(key, values[i], times[i]); err != nil {
+	start := measure.Take()
+	for i, r := range from.records {
+		if err := in.Pipe(from.text[r.from:r.mid], from.text[r.mid:r.to], r.time); err != nil {
 			return nil, fmt.Errorf("record %d: %w", i, err)
 		}
 		if reads {
@@ -99,6 +107,6 @@ func harnessRound(cfg Config, keys, values []string, times []int64) (measure.Res
 		}
 	}
 	r := measure.Result{"what": "tributary-harness", "w": cfg.Workload, "store": store, "out": out}
-	r.Add(from, measure.Take(), int64(len(keys)))
+	r.Add(start, measure.Take(), int64(len(from.records)))
 	return r, nil
 }
