@@ -163,8 +163,8 @@ func TestRestoreOfEveryShape(t *testing.T) {
 	})
 }
 
-// twoCounts is a topology whose tasks have two stores.
-func twoCounts(name string) *topology.Plan {
+// countsOfTwo is a topology whose tasks have two stores.
+func countsOfTwo(name string) *topology.Plan {
 	b := topology.NewBuilder(name)
 	in := b.Stream(name+"-in", serde.String, serde.String).GroupByKey()
 	in.Count(topology.Store("counts")).ToStream().To(name + "-out")
@@ -179,7 +179,7 @@ func TestStoreBelowItsChangelogIsBuiltAnewAlone(t *testing.T) {
 		for _, topic := range []string{"in", "out", "others"} {
 			a.create(topic, 1)
 		}
-		i := a.start(twoCounts(a.name), "i1")
+		i := a.start(countsOfTwo(a.name), "i1")
 		out, others := a.read("out"), a.read("others")
 		a.produce("in", 1, numbered(50, 50)...)
 		eventually(t, "all is counted", func() bool { return total(out.lastCounts()) == 50 && total(others.lastCounts()) == 1 })
@@ -189,7 +189,7 @@ func TestStoreBelowItsChangelogIsBuiltAnewAlone(t *testing.T) {
 		w.write(0, kgo.TryCommit, count("k0", 1), count("k0", 41))
 		w.deleteBefore(0, w.end(0)-2) // the last record, and the marker, are left
 		var log events
-		i = a.start(twoCounts(a.name), "i1", OnRestore(log.add))
+		i = a.start(countsOfTwo(a.name), "i1", OnRestore(log.add))
 		a.produce("in", 1, "again") // of k0
 		eventually(t, "it is counted", func() bool { return others.lastCounts()["k0"] == 42 && out.lastCounts()["k0"] == 2 })
 		i.stop(t)
