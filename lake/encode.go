@@ -146,7 +146,7 @@ func (w *writer) writePart(ctx context.Context, md *delta.Metadata, rec arrow.Re
 	if rec, err = asTable(md, rec); err != nil {
 		return nil, nil, err
 	}
-	groups := rowGroups(rec, opts)
+	groups := parquetfile.RowGroups(rec, opts)
 	for len(groups) > 0 {
 		f := fileWriter{ctx: ctx, store: w.table.Store(), md: md, opts: opts, now: w.env.Now}
 		defer f.abort() // does nothing once the file is complete

@@ -107,19 +107,6 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// rowGroups divides a batch into row groups.
-func rowGroups(rec arrow.RecordBatch, opts parquetfile.Options) (out []arrow.RecordBatch) {
-	n := max(1, (parquetfile.MemorySize(rec)+opts.RowGroupBytes-1)/opts.RowGroupBytes)
-	size := max(1, min((rec.NumRows()+n-1)/n, opts.RowGroupRows))
-	if size >= rec.NumRows() {
-		return []arrow.RecordBatch{rec}
-	}
-	for from := int64(0); from < rec.NumRows(); from += size {
-		out = append(out, rec.NewSlice(from, min(from+size, rec.NumRows())))
-	}
-	return out
-}
-
 // targetSize is the size in bytes that a table's data files should have.
 func targetSize(md *delta.Metadata) int64 {
 	if n := byteSize(md.Configuration[targetProperty]); n > 0 {

@@ -241,7 +241,7 @@ func (p *plan) copyGroup(w *fileWriter, g *fileGroup) error {
 	if err != nil {
 		return err
 	}
-	for _, part := range rowGroups(rec, w.opts) {
+	for _, part := range parquetfile.RowGroups(rec, w.opts) {
 		if err := w.write(part); err != nil {
 			return err
 		}
