@@ -80,12 +80,8 @@ func (m *versionedModel) put(key string, value []byte, ts int64) int64 {
 		if ts > e.latest.from {
 			e.older = append(e.older, versionRow{e.latest.from, ts, e.latest.value, false})
 		}
-		replaced := ts == e.latest.from
 		if e.latest = fresh; value == nil {
 			e.latest = nil
-			if replaced {
-				m.bound(&e, ts)
-			}
 		}
 		return state.LatestVersion
 	}
@@ -114,17 +110,10 @@ func (m *versionedModel) put(key string, value []byte, ts int64) int64 {
 		e.older = append(e.older, versionRow{ts, next, string(value), value == nil})
 	case value != nil:
 		e.latest = fresh
-	default:
-		m.bound(&e, ts)
-	}
-	return next
-}
-
-// bound notes a tombstone that nothing follows, unless a version ends there.
-func (m *versionedModel) bound(e *versionedKey, ts int64) {
-	if !slices.ContainsFunc(e.older, func(v versionRow) bool { return v.to == ts && m.live(v) }) {
+	case !slices.ContainsFunc(e.older, func(v versionRow) bool { return v.to == ts && m.live(v) }):
 		e.older = append(e.older, versionRow{ts, ts, "", true})
 	}
+	return next
 }
 
 // live tells whether the segment of a version is still there.
@@ -210,36 +199,6 @@ func TestVersionedModel(t *testing.T) {
 			checkModel(t, spec, func() model {
 				return &versionedModel{spec: spec, keys: map[string]versionedKey{}, streamTime: -1}
 			})
-		})
-	}
-}
-
-// A delete with the time of the row that it deletes is remembered: an older version that comes later ends where it was.
-func TestDeleteAtTheTimeOfTheRow(t *testing.T) {
-	for _, b := range backends {
-		t.Run(b.name, func(t *testing.T) {
-			db := b.open(t, []state.Spec{{Name: "v", Kind: state.Versioned, HistoryMs: 100}}, state.Options{})
-			s, err := db.VersionedBytes("v")
-			must(t, err)
-			put := func(value []byte, ts, wantTo int64) {
-				t.Helper()
-				db.Bind(&state.Context{Timestamp: ts})
-				to, err := s.Put([]byte("k"), value, ts)
-				must(t, err)
-				if to != wantTo {
-					t.Errorf("put at %d: valid to %d, want %d", ts, to, wantTo)
-				}
-			}
-			put([]byte("row"), 7, state.LatestVersion)
-			put(nil, 7, state.LatestVersion)
-			put([]byte("older"), 0, 7)
-			for asOf, want := range map[int64]bool{6: true, 7: false, 30: false} {
-				_, ok, err := s.GetAsOf([]byte("k"), asOf, nil)
-				must(t, err)
-				if ok != want {
-					t.Errorf("as of %d: %v, want %v", asOf, ok, want)
-				}
-			}
 		})
 	}
 }

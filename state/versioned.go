@@ -147,13 +147,7 @@ func (s *versioned) put(key, value []byte, ts int64) (validTo int64, err error) 
 			return 0, err
 		}
 	}
-	if err := s.putLatest(key, value, ts); err != nil {
-		return 0, err
-	}
-	if value == nil && ts == latest.ValidFrom { // else the version that was moved ends there
-		return LatestVersion, s.putBound(key, ts)
-	}
-	return LatestVersion, nil
+	return LatestVersion, s.putLatest(key, value, ts)
 }
 
 // putOlder puts a version that comes before next (LatestVersion if nothing is known to come after it).
