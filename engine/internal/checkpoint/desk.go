@@ -113,6 +113,11 @@ func (d *Desk) ServeManifest(w http.ResponseWriter, r *http.Request) {
 		answer(w, k.manifest, nil)
 		return
 	}
+	if k = d.use(r.PathValue("task"), k.manifest.ID); k == nil { // while it is summed up nobody fetches from it
+		http.Error(w, gone, http.StatusGone)
+		return
+	}
+	defer d.release(k)
 	m, err := k.whole()
 	answer(w, m, err)
 }
