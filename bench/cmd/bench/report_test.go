@@ -16,7 +16,7 @@ func TestRatiosAreTakenRoundByRound(t *testing.T) {
 	text := r.section("a")
 	for _, want := range []string{
 		"| tributary | 1.50 (1.00–2.00) |", "| kafka-streams | 8.00 (6.00–9.00) |",
-		"| tributary / kafka-streams | 0.17 (0.17–0.25) | 4.00 (4.00–4.00) |",
+		"| tributary / kafka-streams | 0.17 (0.17–0.25) | - | 4.00 (4.00–4.00) |",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("lacks %q:\n%s", want, text)
