@@ -30,7 +30,7 @@ const stuckAfter = 2 * time.Minute
 
 // heapLimit is the soft limit of the Go heap, as the peers' virtual machines have one of 1 GB: the collector works harder from there on, which
 // is in the CPU that is measured.
-const heapLimit = 96 << 20
+const heapLimit = 80 << 20
 
 // RunEngine runs a workload on Tributary's engine, exactly once, with its default settings but for the commit interval and
 // compression, until its input is processed and committed.
