@@ -1,10 +1,8 @@
 package lake
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -13,9 +11,6 @@ import (
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/parquetfile"
 )
-
-// writeBuffer is how much of a file is gathered before it is handed to the store.
-const writeBuffer = 256 << 10
 
 // fileWriter writes one data file, batch by batch. The file is complete after finish, but not yet durable: the table's commit syncs all
 // of its files together.
@@ -28,8 +23,6 @@ type fileWriter struct {
 
 	name   string // "" before the first row
 	object object.Writer
-	count  *counter
-	buf    *bufio.Writer
 	file   *parquetfile.Stream
 }
 
@@ -49,9 +42,7 @@ func (w *fileWriter) start() (err error) {
 		return err
 	}
 	w.name = name
-	w.count = &counter{w: w.object}
-	w.buf = bufio.NewWriterSize(w.count, writeBuffer)
-	w.file, err = parquetfile.NewStream(w.buf, w.opts)
+	w.file, err = parquetfile.NewStream(w.object, w.opts)
 	return err
 }
 
@@ -77,15 +68,12 @@ func (w *fileWriter) finish() (*delta.Add, []parquetfile.Leaf, error) {
 	}
 	leaves, err := w.file.Close()
 	if err == nil {
-		err = w.buf.Flush()
-	}
-	if err == nil {
 		err = w.object.Close()
 	}
 	if err != nil {
 		return nil, nil, w.named(err)
 	}
-	return &delta.Add{Path: delta.EncodePath(w.name), Size: w.count.n, ModificationTime: w.now().UnixMilli(), DataChange: true,
+	return &delta.Add{Path: delta.EncodePath(w.name), Size: w.file.Size(), ModificationTime: w.now().UnixMilli(), DataChange: true,
 		Stats: fileStats(w.md, w.file.Rows(), leaves)}, leaves, nil
 }
 
@@ -94,17 +82,6 @@ func (w *fileWriter) abort() {
 	if w.object != nil {
 		w.object.Abort()
 	}
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }
 
 // targetSize is the size in bytes that a table's data files should have.

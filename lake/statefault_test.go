@@ -108,15 +108,8 @@ func changeSome(dir string, until int64) error {
 // TestStateKill9 kills a process that changes a table again and again, at any moment, and with it its index in a folder of its own.
 func TestStateKill9(t *testing.T) {
 	dir, store := localStore(t)
-	sinktest.KillLoop(t, 8, childStateVariable, dir, 150*time.Millisecond, 400*time.Millisecond)
-	until := int64(100)
-	if info, err := Show(ctx, dir, 0); err == nil {
-		for _, p := range info.Progress {
-			if p.Topic != "" {
-				until = p.Next + 100
-			}
-		}
-	}
+	sinktest.KillLoop(t, 8, childStateVariable, dir, 150*time.Millisecond, 400*time.Millisecond, func() bool { return landedIn(dir) > 0 })
+	until := landedIn(dir) + 100
 	if err := changeSome(dir, until); err != nil {
 		t.Fatal(err)
 	}

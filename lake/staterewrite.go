@@ -1,9 +1,7 @@
 package lake
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -201,24 +199,14 @@ func (w *writer) writeSources(ctx context.Context, b *batch, md *delta.Metadata,
 	if err != nil {
 		return err
 	}
-	name := delta.NewDataFileName(opts.Codec)
-	obj, err := w.table.Store().Create(ctx, name)
-	if err != nil {
-		return err
-	}
-	defer obj.Abort() // does nothing once the object is closed
-	count := &counter{w: obj}
-	buf := bufio.NewWriterSize(count, writeBuffer)
-	stream, err := parquetfile.NewStream(buf, opts)
-	if err != nil {
-		return err
-	}
+	out := &fileWriter{ctx: ctx, store: w.table.Store(), md: md, opts: opts, now: w.env.Now}
+	defer out.abort() // does nothing once the file is complete
 	for _, src := range o.sources {
 		drop := src.gone
 		if more := p.gone[src]; more != nil {
 			drop = roaring.Or(drop, more)
 		}
-		if err := w.copyRows(ctx, layout, src, drop, stream); err != nil {
+		if err := w.copyRows(ctx, layout, src, drop, out); err != nil {
 			return err
 		}
 		f.takeSlots(src, drop)
@@ -226,29 +214,23 @@ func (w *writer) writeSources(ctx context.Context, b *batch, md *delta.Metadata,
 	if len(o.rows) > 0 {
 		rec, err := layout.FromNames(b.gather(o.rows))
 		if err == nil {
-			err = stream.Write(rec)
+			err = out.write(rec)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if stream.Rows() == 0 {
-		return nil
+	add, _, err := out.finish()
+	if err != nil || add == nil {
+		return err
 	}
-	leaves, err := stream.Close()
-	if err == nil {
-		err = errors.Join(buf.Flush(), obj.Close())
-	}
-	if err != nil {
-		return fmt.Errorf("data file %s: %w", name, err)
-	}
-	f.add = delta.Add{Path: delta.EncodePath(name), Size: count.n, ModificationTime: w.env.Now().UnixMilli(), DataChange: true,
-		PartitionValues: o.values, Stats: fileStats(md, stream.Rows(), leaves)}
+	f.add = *add
+	f.add.PartitionValues = o.values
 	return nil
 }
 
 // copyRows writes the rows of a file but for some.
-func (w *writer) copyRows(ctx context.Context, layout *datafile.Layout, src *stateFile, drop *roaring.Bitmap, stream *parquetfile.Stream) error {
+func (w *writer) copyRows(ctx context.Context, layout *datafile.Layout, src *stateFile, drop *roaring.Bitmap, out *fileWriter) error {
 	in, err := datafile.Open(ctx, w.table.Store(), layout, &src.add)
 	if err != nil {
 		return err
@@ -269,7 +251,7 @@ func (w *writer) copyRows(ctx context.Context, layout *datafile.Layout, src *sta
 		if left.NumRows() == 0 {
 			continue
 		}
-		if err := stream.Write(left); err != nil {
+		if err := out.write(left); err != nil {
 			return err
 		}
 	}

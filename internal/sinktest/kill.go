@@ -41,18 +41,25 @@ func ExitUnless(err error) {
 	}
 }
 
+// mostKills bounds a KillLoop on a machine so slow that no child lands anything.
+const mostKills = 60
+
 // KillLoop starts the test's own binary, with a variable by which its TestMain knows what to do, and kills it after a random time between two bounds;
-// and so again and again. That a child ends by itself is an error.
-func KillLoop(t *testing.T, times int, variable, value string, least, most time.Duration) {
+// and so again and again, the given number of times and until landed says that some child has landed rows, for which children get more and more time.
+// That a child ends by itself is an error.
+func KillLoop(t *testing.T, times int, variable, value string, least, most time.Duration, landed func() bool) {
 	t.Helper()
-	for range times {
+	for n := 0; n < times || !landed(); n++ {
+		if n == mostKills {
+			t.Fatalf("no child has landed a row before it was killed, %d times", n)
+		}
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), variable+"="+value)
 		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(least + rand.N(most-least))
+		time.Sleep(time.Duration(1+n/times) * (least + rand.N(most-least)))
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,7 @@
 package iceberg
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	icebergo "github.com/apache/iceberg-go"
@@ -12,16 +10,11 @@ import (
 	"github.com/tributary-io/tributary/lake/parquetfile"
 )
 
-// writeBuffer is how much of a file is gathered before it is handed to the store.
-const writeBuffer = 256 << 10
-
 // fileWriter writes one data file, row group by row group. The file is complete and durable after finish.
 type fileWriter struct {
-	name  string
-	file  iceio.FileWriter
-	count counter
-	buf   *bufio.Writer
-	rows  *parquetfile.Stream
+	name string
+	file iceio.FileWriter
+	rows *parquetfile.Stream
 }
 
 func newFileWriter(fsys iceio.WriteFileIO, name string, opts parquetfile.Options) (w *fileWriter, err error) {
@@ -29,9 +22,7 @@ func newFileWriter(fsys iceio.WriteFileIO, name string, opts parquetfile.Options
 	if w.file, err = fsys.Create(name); err != nil {
 		return nil, w.named(err)
 	}
-	w.count.w = w.file
-	w.buf = bufio.NewWriterSize(&w.count, writeBuffer)
-	if w.rows, err = parquetfile.NewStream(w.buf, opts); err != nil {
+	if w.rows, err = parquetfile.NewStream(w.file, opts); err != nil {
 		w.file.Close()
 		return nil, w.named(err)
 	}
@@ -45,9 +36,6 @@ func (w *fileWriter) named(err error) error {
 	return nil
 }
 
-// size is what the file has so far, without the rows that are held for the next row group.
-func (w *fileWriter) size() int64 { return w.count.n + int64(w.buf.Buffered()) }
-
 // finish completes the file, which must have a row, and describes it. After an error of write it only closes the file.
 func (w *fileWriter) finish(f *fit, partition map[int]any, failed error) (icebergo.DataFile, error) {
 	var leaves []parquetfile.Leaf
@@ -55,16 +43,13 @@ func (w *fileWriter) finish(f *fit, partition map[int]any, failed error) (iceber
 	if err == nil {
 		leaves, err = w.rows.Close()
 	}
-	if err == nil {
-		err = w.buf.Flush()
-	}
 	if e := w.file.Close(); err == nil {
 		err = e
 	}
 	if err != nil {
 		return nil, w.named(err)
 	}
-	b, err := icebergo.NewDataFileBuilder(f.spec, icebergo.EntryContentData, w.name, icebergo.ParquetFile, partition, nil, nil, w.rows.Rows(), w.count.n)
+	b, err := icebergo.NewDataFileBuilder(f.spec, icebergo.EntryContentData, w.name, icebergo.ParquetFile, partition, nil, nil, w.rows.Rows(), w.rows.Size())
 	if err != nil {
 		return nil, w.named(err)
 	}
@@ -80,7 +65,7 @@ func writePart(fsys iceio.WriteFileIO, newName func() string, f *fit, rec arrow.
 		if err != nil {
 			return nil, err
 		}
-		for err == nil && len(groups) > 0 && w.size() < target {
+		for err == nil && len(groups) > 0 && w.rows.Size() < target {
 			err = w.rows.Write(groups[0])
 			groups = groups[1:]
 		}
@@ -91,15 +76,4 @@ func writePart(fsys iceio.WriteFileIO, newName func() string, f *fit, rec arrow.
 		files = append(files, file)
 	}
 	return files, nil
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }

@@ -124,7 +124,7 @@ func TestLargeBatch(t *testing.T) {
 	}
 	c := landRows(t, w, 0, rows...)
 	files := p.files(t, ".parquet")
-	if c.Files < 3 || c.Files != len(files) || c.Version != 1 {
+	if c.Files < 4 || c.Files != len(files) || c.Version != 1 {
 		t.Fatalf("%+v, and %d files", c, len(files))
 	}
 	for _, name := range files {

@@ -215,16 +215,18 @@ func landSome(dir string, until int64) error {
 // in the files that the manifests name.
 func TestKill9(t *testing.T) {
 	dir := t.TempDir()
-	sinktest.KillLoop(t, 8, childVariable, dir, 100*time.Millisecond, 300*time.Millisecond)
 	l, err := Open(ctx, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := l.Next(ctx, part(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	until := max(next, 0) + 100
+	var next int64
+	sinktest.KillLoop(t, 8, childVariable, dir, 100*time.Millisecond, 300*time.Millisecond, func() bool {
+		if next, err = l.Next(ctx, part(0)); err != nil {
+			t.Fatal(err)
+		}
+		return next > 0
+	})
+	until := next + 100
 	if err := landSome(dir, until); err != nil {
 		t.Fatal(err)
 	}

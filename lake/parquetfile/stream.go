@@ -1,6 +1,7 @@
 package parquetfile
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -18,8 +19,9 @@ import (
 // A file of few rows, or of one batch, is what Write makes of it. In larger ones dictionaries are decided on by the first rows, and columns of
 // floats have no bounds in the file's own statistics, since a NaN may yet come.
 type Stream struct {
-	out  io.Writer
-	opts Options
+	out     *bufio.Writer
+	written int64 // to out
+	opts    Options
 
 	pending      []arrow.RecordBatch // not encoded yet
 	pendingRows  int64
@@ -28,6 +30,7 @@ type Stream struct {
 	file       *pqarrow.FileWriter // nil as long as all rows are pending
 	groupRows  int64               // of the row group that is being written
 	groupBytes int64               // what its rows took in memory
+	endedBytes int64               // what those of row groups before it took in memory
 	leaves     []Leaf              // of the rows that are encoded
 	rows       int64
 }
@@ -38,12 +41,23 @@ const (
 	// Rows are encoded when there are so many of them: each time costs each column some microseconds.
 	chunkRows  = 4096
 	chunkBytes = 1 << 20
+	// writeBuffer is how much of a file is gathered before it is handed to the writer below.
+	writeBuffer = 256 << 10
 )
 
 // NewStream starts a file. Nothing is written before there are enough rows to tell how.
 func NewStream(w io.Writer, opts Options) (*Stream, error) {
 	opts, err := opts.Normalize()
-	return &Stream{out: w, opts: opts}, err
+	return &Stream{out: bufio.NewWriterSize(w, writeBuffer), opts: opts}, err
+}
+
+// output is what the encoder writes to: it counts, and keeps the writer below from being closed, which its owner does.
+type output struct{ s *Stream }
+
+func (o output) Write(p []byte) (int, error) {
+	n, err := o.s.out.Write(p)
+	o.s.written += int64(n)
+	return n, err
 }
 
 // Write adds a batch. All batches have the schema of the first. The batch's memory may be kept until Close: who reuses it after a Release must
@@ -76,12 +90,17 @@ func (s *Stream) pends(rows, bytes int64) bool {
 // Rows is how many rows were written so far.
 func (s *Stream) Rows() int64 { return s.rows }
 
-// Size is how many bytes of the file there are so far: those of rows that are encoded.
+// Size is about how many bytes the rows so far have in the file; after Close exactly what the file has. Rows of the open row group, and pending
+// ones, are taken to be like those before them; until a row group has ended, only what is encoded in pages is counted.
 func (s *Stream) Size() int64 {
-	if s.file == nil {
-		return 0
+	switch {
+	case s.file == nil:
+		return s.written
+	case s.endedBytes == 0:
+		return s.file.TotalCompressedBytes()
 	}
-	return s.file.TotalCompressedBytes()
+	perByte := float64(s.written) / float64(s.endedBytes)
+	return s.written + int64(perByte*float64(s.groupBytes+s.pendingBytes))
 }
 
 // take returns the rows that aren't encoded as one batch.
@@ -98,7 +117,7 @@ func (s *Stream) start() error {
 		return err
 	}
 	leaves := measureFor(rec, s.groupSize())
-	if s.file, err = pqarrow.NewFileWriter(rec.Schema(), noClose{s.out}, properties(withoutFloats(leaves), s.whole()), pqarrow.DefaultWriterProps()); err != nil {
+	if s.file, err = pqarrow.NewFileWriter(rec.Schema(), output{s}, properties(withoutFloats(leaves), s.whole()), pqarrow.DefaultWriterProps()); err != nil {
 		return fmt.Errorf("start a Parquet file: %w", err)
 	}
 	return s.add(rec, leaves)
@@ -132,13 +151,12 @@ func (s *Stream) add(rec arrow.RecordBatch, leaves []Leaf) (err error) {
 			s.leaves[i].add(&leaves[i])
 		}
 	}
-	if s.groupRows >= s.opts.RowGroupRows || s.groupBytes >= s.opts.RowGroupBytes {
-		s.groupRows, s.groupBytes = 0, 0
-	}
-	if s.groupRows == 0 {
-		if err := s.file.NewBufferedRowGroupChecked(); err != nil {
+	if s.groupRows == 0 || s.groupRows >= s.opts.RowGroupRows || s.groupBytes >= s.opts.RowGroupBytes {
+		if err := s.file.NewBufferedRowGroupChecked(); err != nil { // ends the one before
 			return fmt.Errorf("start a row group of a Parquet file: %w", err)
 		}
+		s.endedBytes += s.groupBytes
+		s.groupRows, s.groupBytes = 0, 0
 	}
 	s.groupRows += s.pendingRows
 	s.groupBytes += s.pendingBytes
@@ -172,7 +190,10 @@ func (s *Stream) Close() (_ []Leaf, err error) {
 		for i := range leaves {
 			keepBounds(&leaves[i])
 		}
-		return leaves, Write(s.out, rec, leaves, s.whole())
+		if err := Write(output{s}, rec, leaves, s.whole()); err != nil {
+			return nil, err
+		}
+		return leaves, s.out.Flush()
 	}
 	if s.pendingRows > 0 {
 		if err := s.encode(); err != nil {
@@ -182,7 +203,8 @@ func (s *Stream) Close() (_ []Leaf, err error) {
 	if err := s.file.Close(); err != nil {
 		return nil, fmt.Errorf("end a Parquet file: %w", err)
 	}
-	return s.leaves, nil
+	s.file = nil
+	return s.leaves, s.out.Flush()
 }
 
 // Join makes one batch of several, of which there is at least one.

@@ -181,6 +181,12 @@ func TestStreamEncodesAsItGoes(t *testing.T) {
 			t.Fatalf("%d rows of %d bytes are held after %d", s.pendingRows, s.pendingBytes, s.Rows())
 		}
 	}
+	about := s.Size()
+	defer func() {
+		if n := s.Size(); n != int64(buf.Len()) || about < n*9/10 || about > n*11/10 {
+			t.Errorf("a file of %d bytes was taken to have %d at its end, and %d after it", buf.Len(), about, n)
+		}
+	}()
 	leaves, err := s.Close()
 	if err != nil || leaves[0].Rows != rows || leaves[0].Min.Int != 0 || leaves[0].Max.Int != rows-1 || string(leaves[2].Max.Bytes) != fmt.Sprintf("many-%020d", rows-1) {
 		t.Errorf("%+v, %v", leaves, err)
