@@ -198,3 +198,16 @@ func FuzzRestore(f *testing.F) {
 		}
 	})
 }
+
+// FuzzMarks decodes changelog marks of any bytes, and encodes what it got to the same.
+func FuzzMarks(f *testing.F) {
+	f.Add(encodeMarks(nil, nil))
+	f.Add(encodeMarks(nil, []logMark{{1, 250}, {900, 1 << 40}}))
+	f.Add([]byte{2})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		marks, err := decodeMarks(data)
+		if err == nil && !bytes.Equal(encodeMarks(nil, marks), data) {
+			t.Errorf("%x is decoded to %v, which is encoded otherwise", data, marks)
+		}
+	})
+}

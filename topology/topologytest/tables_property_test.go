@@ -186,15 +186,8 @@ func TestForeignKeyGivenUpOnTheWay(t *testing.T) {
 	}
 	d := topologytest.New(t, plan, topologytest.Partitions(2), topologytest.ManualCommit())
 	lefts := topologytest.Input(d, "left", serde.String, serde.String)
-	steps := func(what ...func() error) {
-		for _, do := range what {
-			if err := do(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 	key := "r"
-	steps(
+	inTurn(t,
 		func() error {
 			return topologytest.Input(d, "right", serde.Ptr(serde.String), serde.String).Pipe(&key, "row", 1)
 		},
@@ -222,14 +215,7 @@ func TestForeignKeyAnswersWhileTheRowIsHeldBack(t *testing.T) {
 	}
 	d := topologytest.New(t, plan, topologytest.Partitions(2), topologytest.ManualCommit())
 	lefts := topologytest.Input(d, "left", serde.String, serde.String)
-	steps := func(what ...func() error) {
-		for _, do := range what {
-			if err := do(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	steps(
+	inTurn(t,
 		func() error {
 			return topologytest.Input(d, "right", serde.String, serde.String).Pipe("r1", "row", 1)
 		},
@@ -240,5 +226,15 @@ func TestForeignKeyAnswersWhileTheRowIsHeldBack(t *testing.T) {
 	out := topologytest.Output(d, "joined", serde.String, serde.String).Read()
 	if len(out) != 2 || !out[1].ValueNull {
 		t.Errorf("got %v, want the result and its delete", out)
+	}
+}
+
+// inTurn does one thing after the other.
+func inTurn(t *testing.T, what ...func() error) {
+	t.Helper()
+	for _, do := range what {
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
