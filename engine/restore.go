@@ -182,8 +182,9 @@ func (e *Engine) wipe(ctx context.Context, r *runner) error {
 	return e.openStores(ctx, r)
 }
 
-// restoreBatch bounds what is put into a store at once, in bytes.
-const restoreBatch = 4 << 20
+// restoreBatch bounds what is fetched and put into a store at once, in bytes as they are sent. Records of a changelog are often small, and take ten times
+// as much in memory; three batches of each store that is being restored are.
+const restoreBatch = 256 << 10
 
 func (e *Engine) restoreStore(ctx context.Context, r *runner, sp restoreSpan) error {
 	var batch []state.RestoreRecord
