@@ -21,7 +21,7 @@ func (s *session) peers() ([]contestant, error) {
 	}
 	var found []contestant
 	if jars := filepath.Join(dir, "kafka-streams", "target"); exists(filepath.Join(jars, "lib")) {
-		found = append(found, kafkaStreams{s, jars})
+		found = append(found, kafkaStreams{s, jars, false}, kafkaStreams{s, jars, true})
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("no peer in %s is built: run its build.sh", dir)
@@ -38,10 +38,18 @@ func exists(path string) bool {
 type kafkaStreams struct {
 	s    *session
 	jars string
+	// tuned is with larger batches of its producer and larger polls and fetches of its consumer, which only the pass-through gains by.
+	tuned bool
 }
 
-func (kafkaStreams) name() string        { return "kafka-streams" }
-func (kafkaStreams) takes(w string) bool { return w != "i" }
+func (k kafkaStreams) name() string {
+	if k.tuned {
+		return tunedName
+	}
+	return kafkaStreamsName
+}
+
+func (k kafkaStreams) takes(w string) bool { return w != "i" && (w == "a" || !k.tuned) }
 
 func (k kafkaStreams) java(ctx context.Context, killed bool, args ...string) ([]measure.Result, error) {
 	classPath := filepath.Join(k.jars, "classes") + ":" + filepath.Join(k.jars, "lib", "*")
@@ -52,7 +60,7 @@ func (k kafkaStreams) java(ctx context.Context, killed bool, args ...string) ([]
 func (k kafkaStreams) start(ctx context.Context, app, workload string, more ...string) (measure.Result, error) {
 	killed := strings.Contains(strings.Join(more, " "), "--kill-at")
 	args := append([]string{"run", "--w", workload, "--mode", "eos", "--commit", fmt.Sprint(k.s.opts.commit.Milliseconds()), "--cache", "0",
-		"--brokers", k.s.brokers(), "--app", app, "--state-dir", k.s.dir, "--broker-data", k.s.brokerData()}, more...)
+		"--tuned", fmt.Sprint(k.tuned), "--brokers", k.s.brokers(), "--app", app, "--state-dir", k.s.dir, "--broker-data", k.s.brokerData()}, more...)
 	all, err := k.java(ctx, killed, args...)
 	if killed {
 		return nil, err
@@ -132,7 +140,7 @@ type goka struct {
 	program string // this one
 }
 
-func (goka) name() string { return "goka" }
+func (goka) name() string { return gokaName }
 
 // takes tells whether goka runs a workload: the one that is its own always, those that others run as well if peers are asked for.
 func (g goka) takes(w string) bool { return w == "i" || g.s.opts.peers != "" && (w == "a" || w == "d") }

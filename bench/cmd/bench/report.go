@@ -28,16 +28,22 @@ var (
 	broker = figure{measure.BrokerCPUPerRecord, "the broker's CPU, µs a record", "%.2f"}
 	gc     = figure{measure.GCShare, "Go's collector, share of the CPU", "%.2f"}
 
+	restoreTime = figure{"restore_ms", "restore, ms", "%.0f"}
+	startTime   = figure{"start_to_running_ms", "start to running, ms", "%.0f"}
+	restored    = figure{"restored_records", "records restored", "%.0f"}
+	firstRecord = figure{"start_to_first_record_ms", "start to the first record, ms", "%.0f"}
+	launchTime  = figure{"launch_to_running_ms", "launch to running, ms", "%.0f"}
+
 	throughput = []figure{cpu, broker, speed, peak, gc}
 )
 
 // figures are those of each workload.
 var figures = map[string][]figure{
 	"a": throughput, "b": throughput, "c": throughput, "d": throughput,
-	"e": {cpu, {"restore_ms", "restore, ms", "%.0f"}, {"start_to_running_ms", "start to running, ms", "%.0f"}, peak},
-	"f": {{"restored_records", "records restored", "%.0f"}, {"start_to_first_record_ms", "start to the first record, ms", "%.0f"}},
+	"e": {cpu, restoreTime, startTime, peak},
+	"f": {restored, firstRecord},
 	"g": {cpu, speed, {"cold_rec_per_s", "records/s, first round", "%.0f"}, gc},
-	"h": {{"launch_to_running_ms", "launch to running, ms", "%.0f"}, peak},
+	"h": {launchTime, peak},
 	"i": throughput,
 }
 
@@ -75,6 +81,9 @@ func (r *report) write(dir string) error {
 	}
 	var md strings.Builder
 	fmt.Fprintf(&md, "# Benchmarks\n\n%s; %d records, %d keys, commits every %v.\n", machine(r.began, r.load), r.opts.records, r.opts.keys, r.opts.commit)
+	if summary := r.summary(); summary != "" {
+		md.WriteString("\n" + summary)
+	}
 	for _, w := range r.opts.workloads {
 		md.WriteString("\n" + r.section(w))
 	}

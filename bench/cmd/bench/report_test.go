@@ -48,3 +48,44 @@ func TestEveryWorkloadHasATitleAndFigures(t *testing.T) {
 		t.Error("a title without figures")
 	}
 }
+
+func TestSummaryComparesWithTheTargets(t *testing.T) {
+	r := newReport(options{})
+	for round, speed := range []float64{390_000, 410_000, 420_000} {
+		r.add("a", ownName, round, measure.Result{measure.CPUPerRecord: 2.0, measure.RecordsPerS: speed})
+		r.add("a", kafkaStreamsName, round, measure.Result{measure.CPUPerRecord: 10.0, measure.RecordsPerS: 100_000.0})
+	}
+	r.add("f", ownName, 0, measure.Result{restored.key: 50_001.0, firstRecord.key: 2_000.0})
+	text := r.summary()
+	for _, want := range []string{
+		"| CPU, µs a record | kafka-streams | 0.20 (0.20–0.20) | ≤ 1/6 | **missed** |",
+		"| records/s | kafka-streams | 4.10 (3.90–4.20) | ≥ 4 | reached |",
+		"| records restored | - | 50001 | ≤ 50000 | **missed** |",
+		"| start to the first record, ms | - | 2000 | ≤ 2000 | reached |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("lacks %q:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "goka") {
+		t.Errorf("compares with a peer that didn't run:\n%s", text)
+	}
+	if text := newReport(options{}).summary(); text != "" {
+		t.Errorf("nothing was run, and the summary says %q", text)
+	}
+}
+
+func TestTargetsNameWhatIsThere(t *testing.T) {
+	for _, target := range targets {
+		if figures[target.workload] == nil {
+			t.Errorf("there is no workload %q", target.workload)
+		}
+		found := false
+		for _, f := range figures[target.workload] {
+			found = found || f == target.figure
+		}
+		if !found {
+			t.Errorf("workload %s doesn't show %s", target.workload, target.figure.label)
+		}
+	}
+}
