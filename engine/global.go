@@ -61,7 +61,7 @@ func (e *Engine) readGlobal(ctx context.Context, r *runner) error {
 	if err != nil {
 		return err
 	}
-	began, total := e.cfg.clock(), int64(0)
+	spans, offsets := make([]fetch.Span, 0, len(parts)), int64(0)
 	for _, p := range parts {
 		tp := task.TopicPartition(p)
 		at := positions[tp]
@@ -71,23 +71,33 @@ func (e *Engine) readGlobal(ctx context.Context, r *runner) error {
 		if err := r.task.SetPosition(tp, at, processors.NoTimestamp); err != nil {
 			return err
 		}
-		r.taken[tp], r.ends[tp] = max(at, ends[p]), ends[p]
-		n, err := e.bootstrap(ctx, r, fetch.Span{Partition: p, ID: e.catalog().id(p.Topic), From: at, To: ends[p]})
-		if err != nil {
+		spans = append(spans, fetch.Span{Partition: p, ID: e.catalog().id(p.Topic), From: at, To: ends[p]})
+		offsets += ends[p] - at
+	}
+	e.beginRestore(r, offsets)
+	defer func() { r.restore.end(e.cfg.clock()) }()
+	e.publish()
+	for _, sp := range spans {
+		tp := task.TopicPartition(sp.Partition)
+		r.inMu.Lock()
+		r.taken[tp], r.ends[tp] = max(sp.From, sp.To), sp.To
+		r.inMu.Unlock()
+		if err := e.bootstrap(ctx, r, sp); err != nil {
 			return err
 		}
-		total += n
 	}
+	r.inMu.Lock()
 	r.done = r.task.Positions(nil)
-	e.log.Info("global tables are read", "records", total, "took", e.cfg.clock().Sub(began).Round(time.Millisecond))
+	r.inMu.Unlock()
+	e.endRestore(r, "global tables are read")
 	return nil
 }
 
 // bootstrap reads a part of a global topic through the task.
-func (e *Engine) bootstrap(ctx context.Context, r *runner, span fetch.Span) (records int64, err error) {
-	tp := task.TopicPartition(span.Partition)
+func (e *Engine) bootstrap(ctx context.Context, r *runner, span fetch.Span) error {
+	tp, at := task.TopicPartition(span.Partition), span.From
 	cfg := fetch.ReadConfig{MaxBytes: restoreBatch, MaxWait: 100 * time.Millisecond}
-	err = fetch.Read(ctx, e.restoreClient, cfg, span, func(rs []*kgo.Record, next int64) error {
+	return fetch.Read(ctx, e.restoreClient, cfg, span, func(rs []*kgo.Record, next int64) error {
 		if err := r.task.Add(tp, rawRecords(rs), next); err != nil {
 			return err
 		}
@@ -99,14 +109,21 @@ func (e *Engine) bootstrap(ctx context.Context, r *runner, span fetch.Span) (rec
 			if !did {
 				break
 			}
-			records++
 		}
 		if err := e.letters.flush(ctx); err != nil {
 			return err
 		}
-		return e.applyGlobal(r)
+		if err := e.applyGlobal(r); err != nil {
+			return err
+		}
+		size := 0
+		for _, rec := range rs {
+			size += len(rec.Key) + len(rec.Value)
+		}
+		e.restored(r, len(rs), size, next-at)
+		at = next
+		return nil
 	})
-	return records, err
 }
 
 // globalPositions is where each partition goes on: behind what the database has, else at the log's beginning.

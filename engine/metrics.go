@@ -38,7 +38,8 @@ type statsCollector struct {
 
 	state, tasks, processed, produced, commits, aborted, dropped *prometheus.Desc
 	lag, position, streamTime, inputTime, holds, enforced        *prometheus.Desc
-	restored, restoreLeft                                        *prometheus.Desc
+	restored, restoredBytes, restoreLeft, restoreTime            *prometheus.Desc
+	restoreRecords, restoreBytes, checkpointLeft                 *prometheus.Desc
 	otherVersions, standbys, standbyLag, standbyRecords          *prometheus.Desc
 	ckptMade, ckptSent, ckptAdopted, ckptFailed, ckptReceived    *prometheus.Desc
 	ckptKept                                                     *prometheus.Desc
@@ -68,8 +69,13 @@ func newStatsCollector(e *Engine, labels prometheus.Labels) *statsCollector {
 	c.inputTime = desc("input_time_seconds", "The largest event time processed of an input partition, as a Unix time.", "topic", "partition")
 	c.holds = desc("input_holds_back_seconds", "For how long an empty input partition has kept its task from the records of others.", "topic", "partition")
 	c.enforced = desc("task_enforced_records_total", "Records processed although an input was still empty after MaxTaskIdle.", "task")
-	c.restored = desc("restored_records", "Records restored by the last restore of a task.", "task")
+	c.restoreRecords = desc("restore_records_total", "Records put into stores by restores, of tasks, standbys and global tables.")
+	c.restoreBytes = desc("restore_bytes_total", "Bytes of keys and values put into stores by restores, of tasks, standbys and global tables.")
+	c.restored = desc("restored_records", "Records put into stores by the last restore of a task.", "task")
+	c.restoredBytes = desc("restored_bytes", "Bytes of keys and values put into stores by the last restore of a task.", "task")
 	c.restoreLeft = desc("restore_left_offsets", "Changelog offsets still to be restored.", "task")
+	c.restoreTime = desc("restore_time_left_seconds", "How long the rest of a restore takes at its pace so far.", "task")
+	c.checkpointLeft = desc("checkpoint_left_bytes", "Bytes still to come of a checkpoint that a task is fetching.", "task")
 	c.otherVersions = desc("other_versions", "1 while members of the group run another version of the topology, as far as this one knows.")
 	c.standbys = desc("standbys", "Copies of tasks that run elsewhere, by whether they follow or are restored.", "phase")
 	c.standbyLag = desc("standby_lag_records", "Changelog offsets that a copy is behind, as far as known.", "task")
@@ -146,6 +152,8 @@ func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.standbys, float64(following), "following")
 	gauge(c.standbys, float64(len(s.Standbys)-following), "restoring")
 	count(c.standbyRecords, s.StandbyRecords)
+	count(c.restoreRecords, s.RestoredRecords)
+	count(c.restoreBytes, s.RestoredBytes)
 	count(c.ckptMade, s.Checkpoints.Made)
 	count(c.ckptSent, s.Checkpoints.SentBytes)
 	count(c.ckptAdopted, s.Checkpoints.Adopted)
@@ -186,10 +194,7 @@ func (c *statsCollector) collectTask(gauge func(*prometheus.Desc, float64, ...st
 	if t.StreamTime >= 0 {
 		gauge(c.streamTime, float64(t.StreamTime)/1000, t.Name)
 	}
-	if t.Restoring || t.RestoredRecords > 0 {
-		gauge(c.restored, float64(t.RestoredRecords), t.Name)
-		gauge(c.restoreLeft, float64(t.RestoreLeft), t.Name)
-	}
+	c.collectRestore(gauge, t)
 	for _, in := range t.Inputs {
 		if in.Position < 0 {
 			continue
@@ -205,5 +210,22 @@ func (c *statsCollector) collectTask(gauge func(*prometheus.Desc, float64, ...st
 			holds = max(0, c.e.cfg.clock().Sub(in.HoldsSince).Seconds())
 		}
 		gauge(c.holds, holds, in.Topic, partition)
+	}
+}
+
+// collectRestore gives how far a task's last restore has come. How long it still takes is left out while that can't be told.
+func (c *statsCollector) collectRestore(gauge func(*prometheus.Desc, float64, ...string), t TaskStats) {
+	r := t.Restore
+	if r.CheckpointTotal > 0 {
+		gauge(c.checkpointLeft, float64(max(0, r.CheckpointTotal-r.CheckpointBytes)), t.Name)
+	}
+	if !r.Active && r.Records == 0 {
+		return
+	}
+	gauge(c.restored, float64(r.Records), t.Name)
+	gauge(c.restoredBytes, float64(r.Bytes), t.Name)
+	gauge(c.restoreLeft, float64(r.Left), t.Name)
+	if r.Left == 0 || r.TimeLeft > 0 {
+		gauge(c.restoreTime, r.TimeLeft.Seconds(), t.Name)
 	}
 }

@@ -75,7 +75,7 @@ func TestStateSurvivesRestartAndLossOfTheDirectory(t *testing.T) {
 			eventually(t, "counted", func() bool { return total(out.lastCounts()) >= int64(n*(round+1)) })
 			var restored int64
 			for _, task := range i.Stats().Tasks {
-				restored += task.RestoredRecords
+				restored += task.Restore.Records
 			}
 			i.stop(t)
 			switch round {

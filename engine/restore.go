@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -16,21 +15,6 @@ import (
 	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/state"
 )
-
-// restoreProgress is how far a runner's stores are restored. Any goroutine may look.
-type restoreProgress struct {
-	mu      sync.Mutex
-	active  bool
-	over    bool  // has been, to the end
-	records int64 // put into stores
-	bytes   int64
-	left    int64 // offsets still to be read
-	all     int64 // offsets that were to be read
-	began   time.Time
-	told    time.Time // when it was last said how far it is
-
-	shipped, shipping int64 // bytes of a checkpoint that have come, and of all of it
-}
 
 // restoreStores brings each store of the runner to the end of its changelog, from what it has. A changelog whose beginning is taken away
 // in the middle of it is begun again.
@@ -72,20 +56,18 @@ func (e *Engine) tryRestore(ctx context.Context, r *runner, s *starts) error {
 		return err
 	}
 	r.changelogSize.Store(e.sizeOf(r, s))
-	r.restore.start(spans, e.cfg.clock())
-	defer r.restore.end()
-	began := e.cfg.clock()
-	e.restoring(RestoreEvent{Task: taskOf(r.spec.id), Standby: r.copy, Phase: RestoreBegan, Left: r.restore.remaining()})
+	offsets := int64(0)
+	for _, sp := range spans {
+		offsets += max(0, sp.To-sp.From)
+	}
+	e.beginRestore(r, offsets)
+	defer func() { r.restore.end(e.cfg.clock()) }()
 	for _, sp := range spans {
 		if err := e.restoreStore(ctx, r, sp); err != nil {
 			return fmt.Errorf("store %s from %s: %w", sp.store, sp.Partition, err)
 		}
 	}
-	n, took := r.restore.finish(), e.cfg.clock().Sub(began)
-	e.restoring(RestoreEvent{Task: taskOf(r.spec.id), Standby: r.copy, Phase: RestoreEnded, Records: n, Took: took})
-	if n > 0 {
-		e.log.Info("state restored", "task", taskOf(r.spec.id), "standby", r.copy, "records", n, "took", took.Round(time.Millisecond))
-	}
+	e.endRestore(r, "state restored")
 	return nil
 }
 
@@ -203,8 +185,7 @@ func (e *Engine) restoreStore(ctx context.Context, r *runner, sp restoreSpan) er
 		if err := r.db.Restore(sp.store, batch, next); err != nil {
 			return err
 		}
-		r.restore.add(len(records), size, next-max(before, sp.From))
-		e.reportRestore(r)
+		e.restored(r, len(records), size, next-max(before, sp.From))
 		return nil
 	}
 	if err := r.db.BeginRestore(sp.store); err != nil {
@@ -256,70 +237,4 @@ func (e *Engine) judge(r *runner, sp restoreSpan) (keeps func(*kgo.Record) (bool
 			Key: rec.Key, Value: rec.Value, Headers: headers(rec.Headers),
 		})
 	}, nil
-}
-
-func (p *restoreProgress) start(spans []restoreSpan, now time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.active, p.over, p.records, p.bytes, p.left, p.began, p.told = true, false, 0, 0, 0, now, now
-	for _, s := range spans {
-		p.left += max(0, s.To-s.From)
-	}
-	p.all = p.left
-}
-
-// reportRestore says now and then how far a restore is.
-func (e *Engine) reportRestore(r *runner) {
-	event, due := r.restore.report(e.cfg.clock(), e.cfg.reportEvery)
-	if !due {
-		return
-	}
-	event.Task, event.Standby = taskOf(r.spec.id), r.copy
-	e.restoring(event)
-	e.log.Info("state is being restored", "task", event.Task, "standby", event.Standby, "records", event.Records, "bytes", event.Bytes,
-		"records_per_second", int64(event.Rate), "offsets_left", event.Left, "time_left", event.TimeLeft.Round(time.Second))
-}
-
-// report tells how far the restore is, if that is due.
-func (p *restoreProgress) report(now time.Time, every time.Duration) (event RestoreEvent, due bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now.Sub(p.told) < every {
-		return RestoreEvent{}, false
-	}
-	p.told = now
-	event = RestoreEvent{Phase: RestoreGoesOn, Records: p.records, Bytes: p.bytes, Left: p.left, Took: now.Sub(p.began)}
-	if took := event.Took.Seconds(); took > 0 && p.all > p.left {
-		event.Rate = float64(p.records) / took
-		event.TimeLeft = time.Duration(took * float64(p.left) / float64(p.all-p.left) * float64(time.Second))
-	}
-	return event, true
-}
-
-func (p *restoreProgress) add(records, bytes int, offsets int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.records += int64(records)
-	p.bytes += int64(bytes)
-	p.left = max(0, p.left-offsets)
-}
-
-func (p *restoreProgress) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.active = false
-}
-
-func (p *restoreProgress) remaining() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.left
-}
-
-// finish notes that all is restored, and gives the number of records that were read.
-func (p *restoreProgress) finish() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.over = true
-	return p.records
 }

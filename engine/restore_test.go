@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -141,7 +142,7 @@ func TestRestoreOfEveryShape(t *testing.T) {
 		i := a.start(build(b), "i1")
 		i.await(t, "all restores have ended", func(s Stats) bool {
 			for _, task := range s.Tasks {
-				if !task.Running || task.Restoring || task.RestoreLeft > 0 {
+				if !task.Running || task.Restore.Active || task.Restore.Left > 0 {
 					return false
 				}
 			}
@@ -230,10 +231,15 @@ func TestRestoreGoesOnAfterAStop(t *testing.T) {
 
 	first := make(chan RestoreEvent, 1000)
 	var i *instance
+	var served map[string]float64 // at the first event
 	started := make(chan struct{})
-	i = a.start(plan(), "i1", everyBatch, OnRestore(func(e RestoreEvent) {
+	lines := &logLines{}
+	i = a.start(plan(), "i1", everyBatch, Logger(slog.New(slog.NewTextHandler(lines, nil))), OnRestore(func(e RestoreEvent) {
 		if e.Phase == RestoreGoesOn {
 			<-started
+			if served == nil {
+				eventually(t, "the restore is seen", func() bool { served = serves(t, i); return served["tributary_restored_records{1_0}"] > 0 })
+			}
 			i.cancel()
 			first <- e
 		}
@@ -241,6 +247,13 @@ func TestRestoreGoesOnAfterAStop(t *testing.T) {
 	close(started)
 	e := <-first
 	i.stop(t)
+	checkServed(t, served, e)
+	line := lines.first("state is being restored")
+	for _, said := range []string{"task=1_0", fmt.Sprint("records=", e.Records), fmt.Sprint("bytes=", e.Bytes), "records_per_second=", fmt.Sprint("offsets_left=", e.Left), "time_left="} {
+		if !strings.Contains(line, said) {
+			t.Errorf("the log lacks %s: %s", said, line)
+		}
+	}
 	if e.Records < 1 || e.Left < 1 || e.Records+e.Left != keys || e.Bytes < e.Records*1000 || e.Rate <= 0 || e.TimeLeft <= 0 || e.Took <= 0 {
 		t.Errorf("in the middle of the restore: %+v", e)
 	}
@@ -258,5 +271,10 @@ func TestRestoreGoesOnAfterAStop(t *testing.T) {
 	}
 	if _, records := log.count(RestoreEnded, false); records < 1 || records > keys-e.Records {
 		t.Errorf("%d records are restored after %d of %d were before", records, e.Records, keys)
+	}
+	for _, e := range log.all {
+		if e.Phase == RestoreEnded && e.Records > 0 && (e.Bytes < e.Records*1000 || e.Rate <= 0 || e.Left != 0 || e.TimeLeft != 0) {
+			t.Errorf("at the end: %+v", e)
+		}
 	}
 }

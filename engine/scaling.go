@@ -50,7 +50,7 @@ func (c *config) checkSpread(bad func(format string, args ...any)) {
 // RestorePhase is what happens to a task's state.
 type RestorePhase int
 
-// The phases. The first two and the last are of tasks and standbys alike.
+// The phases. Those of standbys alone say so; the others are of tasks and standbys alike.
 const (
 	RestoreBegan      RestorePhase = iota + 1 // changelogs are being read
 	RestoreEnded                              // up to the end that they had
@@ -60,22 +60,23 @@ const (
 	StandbyClosed                             // the copy isn't kept any more
 	CheckpointAdopted                         // the state was replaced by a checkpoint of another instance
 	RestoreGoesOn                             // changelogs are being read still: every 5 s
+	CheckpointComes                           // a checkpoint of another instance is being fetched: every 5 s
 )
 
 func (p RestorePhase) String() string {
-	return [...]string{"", "restore began", "restore ended", "standby follows", "standby caught up", "standby takes over", "standby closed", "checkpoint adopted", "restore goes on"}[p]
+	return [...]string{"", "restore began", "restore ended", "standby follows", "standby caught up", "standby takes over", "standby closed", "checkpoint adopted", "restore goes on", "checkpoint comes"}[p]
 }
 
 // RestoreEvent tells what happens to a task's state on this instance.
 type RestoreEvent struct {
-	Task    string // "<sub-topology>_<partition>"
+	Task    string // "<sub-topology>_<partition>", or "global"
 	Standby bool   // it is a copy; false: the task itself
 	Phase   RestorePhase
 	Records int64         // read so far
 	Left    int64         // offsets still to be read
-	Took    time.Duration // since RestoreBegan; at CheckpointAdopted: the transfer
-	Bytes   int64         // of keys and values read so far; at CheckpointAdopted: of the checkpoint
-	// At RestoreGoesOn: records a second so far, and how long what is left takes at this pace.
+	Took    time.Duration // since RestoreBegan; at CheckpointComes and CheckpointAdopted: the transfer
+	Bytes   int64         // of keys and values read so far; at CheckpointComes: what has come of it; at CheckpointAdopted: of the checkpoint
+	// At RestoreGoesOn and RestoreEnded: records a second so far. At RestoreGoesOn and CheckpointComes: how long what is left takes at this pace.
 	Rate     float64
 	TimeLeft time.Duration
 	From     string // where it came from

@@ -232,12 +232,12 @@ func (e *Engine) adoptFrom(ctx context.Context, r *runner, s *starts, from check
 		return s, err
 	}
 	e.log.Info("taking a checkpoint over", "task", taskOf(r.spec.id), "standby", r.copy, "from", from.String(), "bytes", m.Bytes(), "files", len(m.Files))
-	r.restore.ship(m.Bytes())
-	defer r.restore.ship(0)
+	r.restore.ship(m.Bytes(), e.cfg.clock())
+	defer r.restore.ship(0, time.Time{})
 	dir := e.taskDir(r.spec.id) + incomingSuffix
 	err = checkpoint.Fetch(ctx, from, m, dir, checkpoint.FetchConfig{
 		AtOnce: filesAtOnce, Attempts: fetchAttempts, Pause: fetchPause, Stall: fetchStall, Sums: firstAnswerWithin,
-		Progress: func(n int64) { r.restore.shippedMore(n); e.shipping.received.Add(n) },
+		Progress: func(n int64) { e.checkpointComes(r, from, n) },
 	})
 	if err == nil {
 		err = e.verify(dir, m)
@@ -337,17 +337,4 @@ func (e *Engine) replaceState(ctx context.Context, r *runner, dir string) error 
 		return err
 	}
 	return e.openStores(ctx, r)
-}
-
-// ship notes that a checkpoint of so many bytes is coming; 0 ends it.
-func (p *restoreProgress) ship(bytes int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.shipped, p.shipping = 0, bytes
-}
-
-func (p *restoreProgress) shippedMore(bytes int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.shipped += bytes
 }

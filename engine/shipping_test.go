@@ -23,6 +23,7 @@ import (
 type adoption struct {
 	adopted, records int64
 	stats            Stats
+	coming           int64 // bytes of a checkpoint when it was last said how far it is
 	directory        string
 }
 
@@ -57,7 +58,7 @@ func moveWithCheckpoints(t *testing.T, c *brokertest.Cluster, name string, betwe
 	}
 	target.Store(u)
 
-	i2 := a.start(counts(a.name), "i2", append(common, HTTP("127.0.0.1:0"), OnRestore(log2.add))...)
+	i2 := a.start(counts(a.name), "i2", append(common, HTTP("127.0.0.1:0"), OnRestore(log2.add), func(c *config) { c.reportEvery = 0 })...)
 	i2.await(t, "a task of its own", func(s Stats) bool { return statefulTasks(s) == 1 })
 	a.produce("in", 2, numbered(1000, 3000)...)
 	eventually(t, "all counted", func() bool { return total(out.lastCounts()) == 9000 })
@@ -67,7 +68,7 @@ func moveWithCheckpoints(t *testing.T, c *brokertest.Cluster, name string, betwe
 	adopted, _ := log2.count(CheckpointAdopted, true)
 	_, ofStandby := log2.count(RestoreEnded, true)
 	_, ofTasks := log2.count(RestoreEnded, false)
-	got := adoption{int64(adopted), ofStandby + ofTasks, i2.Stats(), filepath.Join(a.dir, "i2", a.name)}
+	got := adoption{int64(adopted), ofStandby + ofTasks, i2.Stats(), log2.comes(), filepath.Join(a.dir, "i2", a.name)}
 	i2.stop(t)
 	if left := leftovers(got.directory); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
@@ -77,6 +78,18 @@ func moveWithCheckpoints(t *testing.T, c *brokertest.Cluster, name string, betwe
 		t.Errorf("left behind by the first: %v", left)
 	}
 	return got
+}
+
+// comes gives the largest number of bytes that were said to have come of a checkpoint.
+func (l *events) comes() (most int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.all {
+		if e.Phase == CheckpointComes {
+			most = max(most, e.Bytes)
+		}
+	}
+	return most
 }
 
 // leftovers are what checkpoints must not leave in the state directory.
@@ -94,6 +107,9 @@ func TestStateMovesByCheckpoint(t *testing.T) {
 		got := moveWithCheckpoints(t, c, "ship", nil)
 		if got.adopted != 1 || got.stats.Checkpoints.Adopted != 1 || got.stats.Checkpoints.ReceivedBytes == 0 {
 			t.Errorf("%d checkpoints taken over, %+v; want one", got.adopted, got.stats.Checkpoints)
+		}
+		if got.coming != got.stats.Checkpoints.ReceivedBytes {
+			t.Errorf("it was said that %d bytes have come, of %d", got.coming, got.stats.Checkpoints.ReceivedBytes)
 		}
 		if got.records > 100 {
 			t.Errorf("%d records read from changelogs, though a checkpoint was taken over", got.records)

@@ -182,8 +182,8 @@ func TestScaleOutGoesOnWhileItWarmsUp(t *testing.T) {
 		n := <-fed
 		eventually(t, "all counted", func() bool { return total(out.lastCounts()) == int64(20_000+n) })
 		for _, s := range i2.Stats().Tasks {
-			if s.RestoredRecords > 2000 {
-				t.Errorf("task %s restored %d records when it moved, though it had warmed up", s.Name, s.RestoredRecords)
+			if s.Restore.Records > 2000 {
+				t.Errorf("task %s restored %d records when it moved, though it had warmed up", s.Name, s.Restore.Records)
 			}
 		}
 		if err := out.onlyRises(); err != nil {

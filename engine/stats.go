@@ -18,7 +18,10 @@ type counters struct {
 	aborted     atomic.Int64
 	produced    atomic.Int64 // records in committed transactions
 	sealedEarly atomic.Int64 // lake batches cut for lack of memory
-	gone        retired
+	// Of restores from changelogs, standbys' and global tables' included.
+	restoredRecords, restoredBytes atomic.Int64
+
+	gone retired
 
 	mu         sync.Mutex
 	lastCommit time.Time
@@ -81,7 +84,10 @@ type Stats struct {
 	Lag int64
 	// StandbyRecords counts changelog records applied to standbys that follow; restores don't count.
 	StandbyRecords int64
-	Checkpoints    CheckpointStats
+	// RestoredRecords and RestoredBytes are what was put into stores by restores from changelogs since the start, those of standbys and of global
+	// tables included.
+	RestoredRecords, RestoredBytes int64
+	Checkpoints                    CheckpointStats
 }
 
 // CheckpointStats counts what was done with checkpoints since the start; see ShipCheckpoints.
@@ -105,24 +111,16 @@ type StandbyStats struct {
 	Following bool   // false while it is restored
 	Warmup    bool   // the task is to move here
 	// Lag is how many changelog offsets it is behind what is committed, as far as known. While it is restored: what is left; before that -1.
-	Lag int64
-	// Of the last restore.
-	RestoredRecords, RestoreBytes int64
-	RestoreBegan                  time.Time
-	// While a checkpoint of another instance is fetched: bytes that have come, and all of them.
-	CheckpointBytes, CheckpointTotal int64
+	Lag     int64
+	Restore RestoreStats
 }
 
 func (e *Engine) standbyStats() (all []StandbyStats) {
 	for _, s := range e.standbysNow() {
-		p := StandbyStats{Name: s.r.spec.id.String(), Following: s.following.Load(), Warmup: s.warmup.Load(), Lag: s.lag()}
+		p := StandbyStats{Name: s.r.spec.id.String(), Following: s.following.Load(), Warmup: s.warmup.Load(), Lag: s.lag(), Restore: s.r.restore.seen(e.cfg.clock())}
 		if p.Lag == unknownLag {
 			p.Lag = -1
 		}
-		s.r.restore.mu.Lock()
-		p.RestoredRecords, p.RestoreBytes, p.RestoreBegan = s.r.restore.records, s.r.restore.bytes, s.r.restore.began
-		p.CheckpointBytes, p.CheckpointTotal = s.r.restore.shipped, s.r.restore.shipping
-		s.r.restore.mu.Unlock()
 		all = append(all, p)
 	}
 	return all
@@ -136,18 +134,12 @@ type TaskStats struct {
 	Processed  int64
 	StreamTime int64 // ms, or -1
 	// Enforced counts the records processed although an input was still empty after MaxTaskIdle.
-	Enforced int64
-	Inputs   []InputStats
-	// While it is restored: what is done, and how many offsets are left.
-	Restoring                     bool
-	RestoredRecords, RestoreBytes int64
-	RestoreLeft                   int64
-	RestoreBegan                  time.Time
-	// While a checkpoint of another instance is fetched: bytes that have come, and all of them.
-	CheckpointBytes, CheckpointTotal int64
-	StateBytes                       int64 // of writes to its stores that wait for a commit
-	Parked                           error // why it waits, see ParkLake; also while a row can't be made yet. nil if it doesn't
-	ParkedSince                      time.Time
+	Enforced    int64
+	Inputs      []InputStats
+	Restore     RestoreStats
+	StateBytes  int64 // of writes to its stores that wait for a commit
+	Parked      error // why it waits, see ParkLake; also while a row can't be made yet. nil if it doesn't
+	ParkedSince time.Time
 }
 
 // InputStats is a picture of an input partition.
@@ -195,6 +187,7 @@ func (e *Engine) Stats() Stats {
 	s.Memory = e.memoryStats()
 	s.OtherVersions = e.version.differs()
 	s.Standbys, s.StandbyRecords = e.standbyStats(), e.follower.applied.Load()
+	s.RestoredRecords, s.RestoredBytes = e.stats.restoredRecords.Load(), e.stats.restoredBytes.Load()
 	e.stats.mu.Lock()
 	s.LastCommit, s.CommitTook = e.stats.lastCommit, e.stats.latency
 	e.stats.mu.Unlock()
@@ -206,8 +199,9 @@ func (e *Engine) Stats() Stats {
 	}
 	e.stats.gone.mu.Unlock()
 	if shown := e.shown.Load(); shown != nil {
+		now := e.cfg.clock()
 		for _, r := range *shown {
-			t, d := r.stats()
+			t, d := r.stats(now)
 			s.Tasks = append(s.Tasks, t)
 			s.Processed += t.Processed
 			for _, in := range t.Inputs {
@@ -238,12 +232,8 @@ func (e *Engine) landersNow() map[string]*lander.Lander {
 }
 
 // stats gives a picture of the runner. It may run beside everything.
-func (r *runner) stats() (TaskStats, []task.Drop) {
-	s := TaskStats{Name: taskOf(r.spec.id), Lake: r.spec.lake, StreamTime: r.streamTime.Load()}
-	r.restore.mu.Lock()
-	s.Restoring, s.RestoredRecords, s.RestoreBytes, s.RestoreLeft, s.RestoreBegan = r.restore.active, r.restore.records, r.restore.bytes, r.restore.left, r.restore.began
-	s.CheckpointBytes, s.CheckpointTotal = r.restore.shipped, r.restore.shipping
-	r.restore.mu.Unlock()
+func (r *runner) stats(now time.Time) (TaskStats, []task.Drop) {
+	s := TaskStats{Name: taskOf(r.spec.id), Lake: r.spec.lake, StreamTime: r.streamTime.Load(), Restore: r.restore.seen(now)}
 	if p := r.parked.Load(); p != nil {
 		s.Parked, s.ParkedSince = p.err, p.since
 	}

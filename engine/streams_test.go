@@ -67,8 +67,8 @@ func TestProtocolIsChangedOffline(t *testing.T) {
 		i := a.start(counts(a.name), "i1", GroupProtocol(protocol))
 		eventually(t, "counted", func() bool { return total(out.lastCounts()) >= int64(1000*(round+1)) })
 		for _, task := range i.Stats().Tasks {
-			if task.RestoredRecords != 0 {
-				t.Errorf("round %d: task %s restored %d records although its state was on disk", round, task.Name, task.RestoredRecords)
+			if task.Restore.Records != 0 {
+				t.Errorf("round %d: task %s restored %d records although its state was on disk", round, task.Name, task.Restore.Records)
 			}
 		}
 		i.stop(t)

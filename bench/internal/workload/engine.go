@@ -175,7 +175,7 @@ func (r *engineRun) awaitRunning(ended chan error) (measure.Snapshot, error) {
 		s := r.engine.Stats()
 		if !restoring && s.Processed == 0 {
 			for _, t := range s.Tasks {
-				if t.Restoring && t.RestoredRecords > 0 {
+				if t.Restore.Active && t.Restore.Records > 0 {
 					restoring = true
 					r.result["start_to_restore_begin_ms"] = time.Since(r.created).Milliseconds()
 				}
@@ -252,7 +252,7 @@ func (r *engineRun) awaitDone(ctx context.Context, ended chan error) error {
 
 func (r *engineRun) restored(s engine.Stats) (n int64) {
 	for _, t := range s.Tasks {
-		n += t.RestoredRecords
+		n += t.Restore.Records
 	}
 	return n
 }
