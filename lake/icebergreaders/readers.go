@@ -1,17 +1,12 @@
 package icebergreaders
 
 import (
-	"bufio"
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"strings"
 	"sync"
 	"testing"
 
@@ -21,7 +16,7 @@ import (
 //go:embed requirements.txt
 var requirements string
 
-//go:embed serve.py
+//go:embed clients.py
 var program string
 
 //go:embed rest.py
@@ -44,28 +39,21 @@ func REST(uri string) Catalog {
 }
 
 // Readers is a running helper process. Its methods may be called concurrently; requests are answered one after the other.
-type Readers struct {
-	mu sync.Mutex
-	*process
-}
+type Readers struct{ *pyenv.Helper }
 
-// process is a running Python program. It ends at the end of its input: when it is closed, or when this process ends.
-type process struct {
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	stdout *bufio.Reader
-	stderr *os.File
-}
+// environment makes or finds the virtual environment of PyIceberg and DuckDB, once in this process, and returns its Python.
+var environment = sync.OnceValues(func() (python string, err error) {
+	return pyenv.Python(context.Background(), "iceberg-readers", requirements)
+})
 
 // shared is one helper for all tests of a test binary: its start takes seconds.
 var shared = sync.OnceValues(func() (*Readers, error) {
-	p, err := start(program)
+	python, err := environment()
 	if err != nil {
 		return nil, err
 	}
-	r := &Readers{process: p}
-	_, err = r.ask(request{Op: "ping"})
-	return r, err
+	h, err := pyenv.Serve(python, program)
+	return &Readers{h}, err
 })
 
 // Open starts the readers, or skips the test where they can't be had. The first call on a machine downloads them.
@@ -76,42 +64,6 @@ func Open(t testing.TB) *Readers {
 		unavailable(t, err)
 	}
 	return r
-}
-
-// start runs a Python program.
-func start(program string, args ...string) (*process, error) {
-	python, err := pyenv.Python(context.Background(), "iceberg-readers", requirements)
-	if err != nil {
-		return nil, err
-	}
-	said, err := os.CreateTemp("", "iceberg-readers-*.txt")
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(said.Name()) // what it holds is read through the open file
-	p := &process{cmd: exec.Command(python, append([]string{"-c", program}, args...)...), stderr: said}
-	p.cmd.Stderr = said
-	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	p.stdout = bufio.NewReader(out)
-	return p, p.cmd.Start()
-}
-
-// said is what the process wrote to standard error.
-func (p *process) said() string {
-	text, _ := io.ReadAll(io.NewSectionReader(p.stderr, 0, 1<<20))
-	return strings.TrimSpace(string(text))
-}
-
-func (p *process) close() {
-	p.stdin.Close()
-	_ = p.cmd.Wait()
-	p.stderr.Close()
 }
 
 // unavailable skips the test, or fails it where the readers are required.
@@ -133,37 +85,6 @@ type request struct {
 	Program string  `json:"program,omitempty"`
 }
 
-func (r *Readers) ask(q request) (json.RawMessage, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	line, err := json.Marshal(q)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := r.stdin.Write(append(line, '\n')); err != nil {
-		return nil, r.ended(err)
-	}
-	reply, err := r.stdout.ReadBytes('\n')
-	if err != nil {
-		return nil, r.ended(err)
-	}
-	var answer struct {
-		Result json.RawMessage
-		Error  string
-	}
-	if err := json.Unmarshal(reply, &answer); err != nil {
-		return nil, err
-	}
-	if answer.Error != "" {
-		return nil, errors.New(answer.Error)
-	}
-	return answer.Result, nil
-}
-
-func (r *Readers) ended(err error) error {
-	return fmt.Errorf("the helper process ended: %w: %s", err, r.said())
-}
-
 // Table is one table as PyIceberg and DuckDB see it, at the moment of each call.
 type Table struct {
 	t       testing.TB
@@ -178,13 +99,7 @@ func (r *Readers) Table(t testing.TB, c Catalog, name string) *Table { return &T
 func (t *Table) into(q request, out any) {
 	t.t.Helper()
 	q.Catalog, q.Table = t.catalog, t.name
-	result, err := t.r.ask(q)
-	if err != nil {
-		t.t.Fatalf("%s on table %s: %v", q.Op, t.name, err)
-	}
-	d := json.NewDecoder(strings.NewReader(string(result)))
-	d.UseNumber()
-	if err := d.Decode(out); err != nil {
+	if err := t.r.AskInto(q, out); err != nil {
 		t.t.Fatalf("%s on table %s: %v", q.Op, t.name, err)
 	}
 }
@@ -271,16 +186,20 @@ type RESTServer struct {
 // ServeREST starts a REST catalog whose tables lie in a folder. It ends with the test.
 func ServeREST(t testing.TB, folder string) *RESTServer {
 	t.Helper()
-	p, err := start(restProgram, folder)
+	python, err := environment()
 	if err != nil {
 		unavailable(t, err)
 	}
-	t.Cleanup(p.close)
-	line, err := p.stdout.ReadString('\n')
+	h, err := pyenv.Start(python, restProgram, folder)
 	if err != nil {
-		t.Fatalf("the REST catalog doesn't start: %v: %s", err, p.said())
+		t.Fatalf("the REST catalog doesn't start: %v", err)
 	}
-	return &RESTServer{strings.TrimSpace(line), t}
+	t.Cleanup(h.Close)
+	uri, err := h.Line()
+	if err != nil {
+		t.Fatalf("the REST catalog doesn't start: %v", err)
+	}
+	return &RESTServer{uri, t}
 }
 
 // Fail makes the next n commits fail with an HTTP status, 0 for a connection that breaks; done says that they are applied first.

@@ -1,7 +1,8 @@
-# Readers and writers in the process: delta-rs and DuckDB. Behind serve.py.
+# Readers and writers in the process: delta-rs and DuckDB. Behind pyenv's serve.py.
 import importlib.resources
 
 import deltalake, duckdb
+import pyarrow as pa
 
 
 def delta_rs(request):
@@ -58,4 +59,4 @@ def python(request):
     return scope["out"]
 
 
-serve({"deltaRS": delta_rs, "duckDB": duck_db, "python": python, "ping": lambda request: "pong"})
+serve({"deltaRS": delta_rs, "duckDB": duck_db, "python": python})

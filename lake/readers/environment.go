@@ -12,8 +12,6 @@ import (
 )
 
 var (
-	//go:embed serve.py
-	serveProgram string
 	//go:embed clients.py
 	clientsProgram string
 	//go:embed spark.py

@@ -4,7 +4,7 @@ import "testing"
 
 // Readers is a running helper process with delta-rs and DuckDB loaded. It ends with the test that opened it. Its methods may be called
 // concurrently; requests are answered one after the other.
-type Readers struct{ *process }
+type Readers struct{ process }
 
 // Open starts the readers, or skips the test where they can't be had. The first call on a machine downloads them.
 func Open(t testing.TB) *Readers {

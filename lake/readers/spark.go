@@ -4,7 +4,7 @@ import "testing"
 
 // Spark is a running helper process with one Spark session and Delta's own implementation. It takes ten seconds to start and 600 MB: a
 // test binary should open one, for all of its checks. It ends with the test that opened it.
-type Spark struct{ *process }
+type Spark struct{ process }
 
 // OpenSpark starts Spark, or skips the test where it can't be had: it needs a JDK 17, Maven and 450 MB of downloads, once.
 func OpenSpark(t testing.TB) *Spark {

@@ -1,4 +1,4 @@
-# Spark with Delta's own implementation, one session for all requests. Behind serve.py; the argument is the folder with Delta's jars, the
+# Spark with Delta's own implementation, one session for all requests. Behind pyenv's serve.py; the argument is the folder with Delta's jars, the
 # second one a folder for Spark's scratch files.
 import glob
 
@@ -59,4 +59,4 @@ def python(request):
     return scope["out"]
 
 
-serve({"spark": read, "python": python, "ping": lambda request: "pong"})
+serve({"spark": read, "python": python})

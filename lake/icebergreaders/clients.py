@@ -1,13 +1,9 @@
-"""Answers requests about Iceberg tables, one JSON line each, with PyIceberg and DuckDB. Started by the Go package beside it."""
-import datetime, decimal, importlib.resources, json, os, sys, tempfile, traceback
+# Readers and writers of Iceberg tables in the process: PyIceberg and DuckDB. Behind pyenv's serve.py.
+import importlib.resources, tempfile
 
 import duckdb
 import pyarrow as pa
 from pyiceberg.catalog import load_catalog
-
-# Answers have a channel of their own: what libraries print (DuckDB a progress bar) must not come between them.
-answers = os.fdopen(os.dup(1), "w")
-os.dup2(2, 1)
 
 _duck = None
 
@@ -23,26 +19,6 @@ def duck():
             _duck.execute("LOAD " + name)
         _duck.execute("SET TimeZone = 'UTC'")
     return _duck
-
-
-def plain(v):
-    if v is None or isinstance(v, (bool, int, str, float)):
-        return v
-    if isinstance(v, decimal.Decimal):
-        return format(v, "f")
-    if isinstance(v, datetime.datetime):
-        if v.tzinfo is not None:
-            return v.astimezone(datetime.timezone.utc).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
-        return v.isoformat(timespec="microseconds")
-    if isinstance(v, (datetime.date, datetime.time)):
-        return v.isoformat()
-    if isinstance(v, (bytes, bytearray)):
-        return bytes(v).hex()
-    if isinstance(v, dict):
-        return {str(k): plain(x) for k, x in v.items()}
-    if isinstance(v, (list, tuple, set)):
-        return [plain(x) for x in v]
-    return str(v)
 
 
 def load(request):
@@ -65,7 +41,7 @@ def table(request):
 def rows(request):
     t = load(request).load_table(request["table"])
     scan = t.scan(row_filter=request["filter"]) if request.get("filter") else t.scan()
-    return plain(scan.to_arrow().to_pylist())
+    return arrow_rows(scan.to_arrow())
 
 
 def duckdb_query(request):
@@ -73,23 +49,14 @@ def duckdb_query(request):
     source = "iceberg_scan('%s')" % t.metadata_location.removeprefix("file://")
     cursor = duck().execute("WITH t AS (SELECT * FROM %s) %s" % (source, request["sql"]))
     names = [d[0] for d in cursor.description]
-    return plain([dict(zip(names, r)) for r in cursor.fetchall()])
+    return [dict(zip(names, r)) for r in cursor.fetchall()]
 
 
 def python(request):
     catalog = load(request)
     scope = {"catalog": catalog, "table": catalog.load_table(request["table"]), "pa": pa, "datetime": datetime, "out": None}
     exec(request["program"], scope)
-    return plain(scope["out"])
+    return scope["out"]
 
 
-operations = {"ping": lambda r: True, "table": table, "rows": rows, "duckDB": duckdb_query, "python": python}
-
-for line in sys.stdin:
-    request = json.loads(line)
-    try:
-        answer = {"result": operations[request["op"]](request)}
-    except Exception:
-        answer = {"error": traceback.format_exc(limit=-4)}
-    answers.write(json.dumps(answer) + "\n")
-    answers.flush()
+serve({"table": table, "rows": rows, "duckDB": duckdb_query, "python": python})

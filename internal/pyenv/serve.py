@@ -1,12 +1,10 @@
-"""Answers requests about Delta tables, one JSON line each. The Go package beside it starts this text with one of the others behind it,
-which defines the handlers."""
+"""Answers requests, one JSON line each. The Go package beside it starts this text with a program behind it, which defines the handlers
+and ends with serve(handlers)."""
 import datetime, decimal, json, math, os, sys, traceback
-
-import pyarrow as pa
 
 
 def plain(v):
-    """Turns a value into one that JSON holds exactly; see Row in readers.go."""
+    """Turns a value into one that JSON holds exactly: bytes in hexadecimal, times in ISO 8601 with microseconds, floats beyond JSON as words."""
     if v is None or isinstance(v, (bool, int, str)):
         return v
     if isinstance(v, float):
@@ -34,6 +32,7 @@ def plain(v):
 
 
 def arrow_rows(result):
+    import pyarrow as pa
     result = result.read_all() if hasattr(result, "read_all") else result
     return pa.table(result).to_pylist()
 
@@ -42,6 +41,7 @@ def serve(handlers):
     """Answers until the end of the input."""
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints must not mix with the replies
+    handlers = {"ping": lambda request: "pong"} | handlers
     for line in sys.stdin:
         request = json.loads(line)
         try:
