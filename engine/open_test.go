@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -16,12 +17,13 @@ import (
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/internal/task"
 	"github.com/tributary-io/tributary/state"
+	"github.com/tributary-io/tributary/topology"
 )
 
-// withoutBrokers is an engine that can open the stores of a task.
-func withoutBrokers(t *testing.T) (*Engine, *taskSpec) {
+// withoutBrokers is an engine that can open the stores of a task: of counts, or of the plan given.
+func withoutBrokers(t *testing.T, plans ...*topology.Plan) (*Engine, *taskSpec) {
 	t.Helper()
-	e, err := New(counts("waits"), Brokers("nowhere:1"), StateDir(t.TempDir()), Logger(testLog(t, "e")))
+	e, err := New(cmp.Or(append(plans, counts("waits"))...), Brokers("nowhere:1"), StateDir(t.TempDir()), Logger(testLog(t, "e")))
 	if err != nil {
 		t.Fatal(err)
 	}

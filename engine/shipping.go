@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -163,11 +164,15 @@ func (e *Engine) adoptCheckpoint(ctx context.Context, r *runner, s *starts) (*st
 	return s, nil
 }
 
-// missing is how many offsets the runner's stores lack from where they are.
+// missing is how many offsets the runner's stores lack from where they are. One that doesn't fit its changelog lacks all of it, since it is built
+// anew, and the others what they lack.
 func (e *Engine) missing(r *runner, s *starts, at func(string) (int64, bool)) (n int64) {
 	spans, stale := e.spansFrom(r, s, at)
 	if stale != nil {
-		spans, _ = e.spansFrom(r, s, func(string) (int64, bool) { return 0, false })
+		spans, _ = e.spansFrom(r, s, func(store string) (int64, bool) {
+			offset, ok := at(store)
+			return offset, ok && !slices.Contains(stale.stores, store)
+		})
 	}
 	for _, sp := range spans {
 		n += max(0, sp.To-sp.From)

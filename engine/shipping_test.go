@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
 	"github.com/tributary-io/tributary/engine/internal/checkpoint"
+	"github.com/tributary-io/tributary/engine/internal/fetch"
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/state"
 )
@@ -318,5 +320,43 @@ func TestAdoptedStateOpensAgain(t *testing.T) {
 	}
 	if found != 1 {
 		t.Errorf("%d task directories, want one", found)
+	}
+}
+
+// What a checkpoint saves is judged by what would really be read: where one store doesn't fit its changelog, the task's others still do.
+func TestCheckpointIsWeighedAgainstTheStoresThatFit(t *testing.T) {
+	e, spec := withoutBrokers(t, countsOfTwo("weigh"))
+	e.known.Store(&catalog{signatures: map[int32]uint64{}})
+	r := e.newRunner(spec, 0)
+	if err := e.openStores(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	counts, others := fetch.Partition{Topic: "weigh-counts-changelog"}, fetch.Partition{Topic: "weigh-others-changelog"}
+	s := &starts{
+		logStart: map[fetch.Partition]int64{counts: 0, others: 500}, // what the store would read next is gone
+		high:     map[fetch.Partition]int64{counts: 10_000, others: 1000},
+	}
+	for store, at := range map[string]int64{"counts": 9_900, "others": 400} {
+		if err := r.db.Restore(store, nil, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := e.missing(r, s, r.db.Offset); n != 100+500 {
+		t.Errorf("%d offsets are missing, want 100 of one store and all 500 of the other", n)
+	}
+	m := e.manifestFor(spec)
+	m.Offsets = map[string]int64{"counts": 5_000, "others": 1_000} // older than what is here of the large store
+	var unfit *UnfitCheckpointError
+	if err := e.fits(r, s, m); !errors.As(err, &unfit) {
+		t.Errorf("a checkpoint that leaves 5000 records instead of 600 fits: %v", err)
+	}
+	m.Offsets["counts"] = 9_900
+	if err := e.fits(r, s, m); err != nil {
+		t.Errorf("one that leaves 100 of 600 doesn't: %v", err)
 	}
 }
