@@ -85,7 +85,7 @@ func (e *Engine) clientOptions(role string) []kgo.Opt {
 }
 
 func (e *Engine) makeClients(ctx context.Context, started *closers) (err error) {
-	if e.control, err = kgo.NewClient(e.clientOptions("control")...); err != nil {
+	if e.control, err = kgo.NewClient(append(e.clientOptions("control"), kgo.WithHooks(unsentIsLost{}))...); err != nil {
 		return fmt.Errorf("client: %w", err)
 	}
 	started.add(func() error { e.control.Close(); return nil })
