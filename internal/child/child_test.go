@@ -61,6 +61,19 @@ func TestChildEndsInOrder(t *testing.T) {
 	}
 }
 
+// A child that is stopped at once after its start ends in order, too.
+func TestChildThatWasJustStartedEndsInOrder(t *testing.T) {
+	for range 10 {
+		p := start(t, "greet")
+		if err := p.Stop(30 * time.Second); err != nil {
+			t.Error(err)
+		}
+		if !p.says("bye you")() {
+			t.Errorf("it said %q", p.Log())
+		}
+	}
+}
+
 func TestKilledChildLivesAgain(t *testing.T) {
 	p := start(t, "greet")
 	await(t, "hello", p.says("hello you"))

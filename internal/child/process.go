@@ -19,6 +19,7 @@ type Process struct {
 
 	mu    sync.Mutex
 	cmd   *exec.Cmd
+	heeds chan struct{} // closed once cmd minds SIGTERM, or has ended
 	ended chan struct{} // closed at the end of cmd
 	err   error         // of cmd, once it has ended
 }
@@ -47,13 +48,24 @@ func (p *Process) Restart() error {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), p.env)
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = out, out, Attributes()
-	if err := cmd.Start(); err != nil {
+	heeding, child, err := os.Pipe()
+	if err != nil {
 		return fmt.Errorf("start a child: %w", err)
 	}
-	ended := make(chan struct{})
+	defer child.Close()
+	cmd.ExtraFiles = []*os.File{child} // heedFile, which the child closes
+	if err := cmd.Start(); err != nil {
+		return errors.Join(fmt.Errorf("start a child: %w", err), heeding.Close())
+	}
+	heeds, ended := make(chan struct{}), make(chan struct{})
 	p.mu.Lock()
-	p.cmd, p.ended, p.err = cmd, ended, nil
+	p.cmd, p.heeds, p.ended, p.err = cmd, heeds, ended, nil
 	p.mu.Unlock()
+	go func() {
+		_, _ = heeding.Read(make([]byte, 1)) // nothing comes, but the end
+		heeding.Close()
+		close(heeds)
+	}()
 	go func() {
 		err := cmd.Wait()
 		p.mu.Lock()
@@ -107,17 +119,32 @@ func (p *Process) Kill() {
 	<-ended
 }
 
-// Stop asks the process to end (SIGTERM) and waits. Its error is the child's own exit, or that it didn't end in time and was killed.
+// Stop asks the process to end (SIGTERM) and waits. Its error is the child's own exit, or that it didn't end in time and was killed. A process
+// that was just started is asked once it minds that: before, the signal would end it by itself.
 func (p *Process) Stop(within time.Duration) error {
+	late := time.After(within)
+	tooLate := func() error {
+		p.Kill()
+		return fmt.Errorf("a child did not end within %v of SIGTERM and was killed", within)
+	}
 	_, ended := p.current()
+	p.mu.Lock()
+	heeds := p.heeds
+	p.mu.Unlock()
+	if heeds != nil {
+		select {
+		case <-heeds:
+		case <-late:
+			return tooLate()
+		}
+	}
 	if err := p.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
 	select {
 	case <-ended:
-	case <-time.After(within):
-		p.Kill()
-		return fmt.Errorf("a child did not end within %v of SIGTERM and was killed", within)
+	case <-late:
+		return tooLate()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,6 +12,9 @@ import (
 // variable holds the role of a child and its arguments.
 const variable = "TRIBUTARY_CHILD"
 
+// heedFile is the child's end of a pipe, which it closes once SIGTERM ends its role and not the process.
+const heedFile = 3
+
 // order is what a child is told.
 type order struct {
 	Role string
@@ -46,6 +49,9 @@ func play(roles map[string]Role, text string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	if err := os.NewFile(heedFile, "heeds SIGTERM").Close(); err != nil {
+		return fmt.Errorf("tell the parent of a child that it can be stopped: %w", err)
+	}
 	return role(ctx, o.Args)
 }
 
