@@ -31,6 +31,7 @@ import (
 
 const (
 	accessUser     = "app-user"
+	accessPrefix   = "team." // of transactional ids
 	accessPassword = "not for the log"
 )
 
@@ -185,7 +186,7 @@ func TestAccess(t *testing.T) {
 	s.create("out", 2)
 	s.createWith("days", 1, map[string]string{"retention.ms": "-1"})
 	s.rights = &rights{t, kadm.NewClient(s.c.Client(t))}
-	s.acls = RequiredACLs(guarded(), ACLOptions{})
+	s.acls = RequiredACLs(guarded(), ACLOptions{TransactionalIDPrefix: accessPrefix})
 	for _, a := range s.acls {
 		for _, op := range a.Operations {
 			s.give(a, op)
@@ -216,7 +217,7 @@ type secured struct {
 func (s *secured) instance(w wayIn, opts ...Option) *instance {
 	s.t.Helper()
 	log := slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	return s.start(guarded(), "a", append([]Option{Brokers(w.addr), Client(w.client...), Logger(log)}, opts...)...)
+	return s.start(guarded(), "a", append([]Option{Brokers(w.addr), Client(w.client...), Logger(log), TransactionalIDPrefix(accessPrefix)}, opts...)...)
 }
 
 func (s *secured) feed() {

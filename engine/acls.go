@@ -69,6 +69,8 @@ type ACLOptions struct {
 	Writes []string
 	// TopicsMade says that somebody else makes the internal topics before the application starts: it then needs no Create.
 	TopicsMade bool
+	// TransactionalIDPrefix is what the option of this name says.
+	TransactionalIDPrefix string
 }
 
 // RequiredACLs lists the rights that an application needs to run, and no more: on its sources and sinks by name, on what it owns by the
@@ -85,7 +87,7 @@ func requiredACLs(p *plan.Plan, o ACLOptions) []ACL {
 		all = append(all, ACL{Resource: GroupResource, Name: deadGroupOf(p.ApplicationID), Operations: []string{"Read"}, Why: "remembers which dead letters of lake tasks and global tables are written"})
 	}
 	if o.Guarantee == ExactlyOnce {
-		all = append(all, ACL{Resource: TransactionalIDResource, Name: ownPrefix(p.ApplicationID), Prefixed: true, Operations: []string{"Write"}, Why: "commits in transactions"})
+		all = append(all, ACL{Resource: TransactionalIDResource, Name: o.TransactionalIDPrefix + ownPrefix(p.ApplicationID), Prefixed: true, Operations: []string{"Write"}, Why: "commits in transactions"})
 	}
 	return all
 }
@@ -195,7 +197,7 @@ func (e *AccessError) Error() string {
 func (e *AccessError) Unwrap() error { return e.Err }
 
 // explainAccess adds to a broker's refusal which rights it may be about. Other errors stay as they are.
-func explainAccess(p *plan.Plan, guarantee Guarantee, err error) error {
+func explainAccess(p *plan.Plan, o ACLOptions, err error) error {
 	var kind ACLResource
 	switch {
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed): // the latter of a topic's Create
@@ -209,7 +211,7 @@ func explainAccess(p *plan.Plan, guarantee Guarantee, err error) error {
 	default:
 		return err
 	}
-	needs := slices.DeleteFunc(requiredACLs(p, ACLOptions{Guarantee: guarantee}), func(a ACL) bool { return a.Resource != kind })
+	needs := slices.DeleteFunc(requiredACLs(p, o), func(a ACL) bool { return a.Resource != kind })
 	if kind == TopicResource {
 		needs = onTopic(needs, err)
 	}

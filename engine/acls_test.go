@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine/internal/topics"
 	"github.com/tributary-io/tributary/engine/internal/txn"
@@ -56,6 +57,12 @@ func TestRequiredACLs(t *testing.T) {
 			},
 			want: []ACL{topic("in", "Read"), topic("names", "Read"), topic("out", "Write"), group,
 				{Resource: GroupResource, Name: "app.dead-letters", Operations: []string{"Read"}}, txn},
+		},
+		"transactional ids by another scheme": {
+			declare: func(b *topology.Builder) { b.Stream("in", serde.String, serde.String).To("out") },
+			options: ACLOptions{TransactionalIDPrefix: "team."},
+			want: []ACL{topic("in", "Read"), topic("out", "Write"), group,
+				{Resource: TransactionalIDResource, Name: "team.app-", Prefixed: true, Operations: []string{"Write"}}},
 		},
 		"one topic both ways, without transactions": {
 			declare: func(b *topology.Builder) { b.Stream("loop", serde.String, serde.String).To("loop") },
@@ -109,7 +116,7 @@ func TestRefusalsNameTheirRight(t *testing.T) {
 		"a wrong password needs no rights": {kerr.SaslAuthenticationFailed, ""},
 	} {
 		var refused *AccessError
-		if !errors.As(explainAccess(p.Internal(), ExactlyOnce, c.err), &refused) {
+		if !errors.As(explainAccess(p.Internal(), ACLOptions{}, c.err), &refused) {
 			t.Errorf("%s: not explained", name)
 			continue
 		}
@@ -138,5 +145,23 @@ func TestACLCommand(t *testing.T) {
 	want := `kafka-acls.sh --add --allow-principal 'User:o' --operation Read --operation Write --topic 'it'\''s-' --resource-pattern-type prefixed`
 	if got := a.Command("User:o"); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// Clients introduce themselves by the application and their role, behind the prefix.
+func TestClientIDPrefix(t *testing.T) {
+	for prefix, want := range map[string]string{"": "named-control", "team.": "team.named-control"} {
+		e, err := New(counts("named"), Brokers("nowhere:1"), StateDir(t.TempDir()), ClientIDPrefix(prefix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := kgo.NewClient(e.clientOptions("control")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		if got := client.OptValue(kgo.ClientID); got != want {
+			t.Errorf("with prefix %q the client is %v, want %s", prefix, got, want)
+		}
 	}
 }

@@ -145,7 +145,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	err := e.run(ctx)
 	if err != nil {
 		e.states.set(Failed)
-		return fmt.Errorf("application %s: %w", e.plan.ApplicationID, explainAccess(e.plan, e.cfg.guarantee, err))
+		return fmt.Errorf("application %s: %w", e.plan.ApplicationID, explainAccess(e.plan, ACLOptions{Guarantee: e.cfg.guarantee, TransactionalIDPrefix: e.cfg.txnPrefix}, err))
 	}
 	e.states.set(Stopped)
 	return nil

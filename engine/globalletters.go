@@ -178,7 +178,7 @@ func (g *globalLetters) try(ctx context.Context, batch []letter) (int, error) {
 func (g *globalLetters) producer() *txn.Producer {
 	cfg := txn.Config{Client: g.e.clientOptions("letters"), Timeout: g.e.cfg.transaction, Logger: g.e.log}
 	if g.e.cfg.guarantee == ExactlyOnce {
-		cfg.TransactionalID = lettersID(g.e.plan.ApplicationID)
+		cfg.TransactionalID = g.e.cfg.txnPrefix + lettersID(g.e.plan.ApplicationID)
 	}
 	return txn.New(cfg)
 }

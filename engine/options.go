@@ -45,8 +45,11 @@ func ByDuration(d time.Duration) Reset { return Reset(plan.ResetByDuration(d)) }
 type Option func(*config)
 
 type config struct {
-	brokers   []string
-	client    []kgo.Opt
+	brokers []string
+	client  []kgo.Opt
+	// In front of the names of clients and of transactional ids.
+	clientPrefix, txnPrefix string
+
 	stateDir  string
 	log       *slog.Logger
 	clock     func() time.Time
@@ -156,6 +159,15 @@ func Brokers(addrs ...string) Option { return func(c *config) { c.brokers = addr
 // Client adds options to all of the engine's clients: TLS, SASL, a dialer, a rack. Options for groups, transactions and consuming are
 // the engine's own.
 func Client(opts ...kgo.Opt) Option { return func(c *config) { c.client = append(c.client, opts...) } }
+
+// ClientIDPrefix is put in front of the names by which the instance's clients introduce themselves to brokers, "<application id>-<role>": for
+// quotas and logs.
+func ClientIDPrefix(prefix string) Option { return func(c *config) { c.clientPrefix = prefix } }
+
+// TransactionalIDPrefix is put in front of the instance's transactional ids, "<application id>-…", where a cluster grants rights on those by
+// another scheme than on groups and topics (see ACLOptions.TransactionalIDPrefix). With another prefix a start doesn't end what the instance
+// left open under the former one: brokers do, after TransactionTimeout.
+func TransactionalIDPrefix(prefix string) Option { return func(c *config) { c.txnPrefix = prefix } }
 
 // StateDir is the directory for local state and the instance's identity. Instances on one machine need one each. Default:
 // ./tributary-state.

@@ -74,7 +74,7 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 // clientOptions are common to all of the engine's clients.
 func (e *Engine) clientOptions(role string) []kgo.Opt {
 	opts := []kgo.Opt{
-		kgo.ClientID(e.plan.ApplicationID + "-" + role),
+		kgo.ClientID(e.cfg.clientPrefix + e.plan.ApplicationID + "-" + role),
 		kgo.MetadataMinAge(250 * time.Millisecond),
 		kgo.WithLogger(clientLogger{e.log.With("client", role)}),
 	}
@@ -107,7 +107,7 @@ func (e *Engine) makeClients(ctx context.Context, started *closers) (err error) 
 	cfg := txn.Config{Client: append(e.clientOptions("producer"), kgo.MaxBufferedRecords(20_000), kgo.MaxBufferedBytes(e.cfg.producerBytes()),
 		kgo.ProducerBatchMaxBytesFn(e.limits.batchBytes)), Timeout: e.cfg.transaction, Logger: e.log}
 	if e.cfg.guarantee == ExactlyOnce {
-		cfg.TransactionalID = e.identity.TransactionalID(e.plan.ApplicationID)
+		cfg.TransactionalID = e.identity.TransactionalID(e.cfg.txnPrefix + e.plan.ApplicationID)
 	}
 	e.producer = txn.New(cfg)
 	return nil

@@ -103,9 +103,10 @@ func (i *Identity) InstanceID(applicationID string) string {
 	return applicationID + "-" + i.id.String()
 }
 
-// TransactionalID names the instance's producer to the transaction coordinator.
-func (i *Identity) TransactionalID(applicationID string) string {
-	return applicationID + "-" + i.id.String()
+// TransactionalID names the instance's producer to the transaction coordinator. application is the application's id, and what an option puts in
+// front of it.
+func (i *Identity) TransactionalID(application string) string {
+	return application + "-" + i.id.String()
 }
 
 // Close releases the lock.
