@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,6 +60,42 @@ func TestInstancesShareTasks(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Thousands of partitions come up, are shared with a second instance and taken back in about a second each.
+func TestThousandsOfPartitionsAreShared(t *testing.T) {
+	const n = 3000
+	a := newApp(t, brokertest.Embedded(t), "thousands")
+	a.create("in", n)
+	a.create("out", 1)
+	quiet := Logger(slog.New(slog.DiscardHandler)) // it says of each task that it runs
+	start := func(name string) *instance {
+		b := topology.NewBuilder(a.name)
+		b.Stream(a.topic("in"), serde.String, serde.String).To(a.topic("out"))
+		return a.start(build(b), name, quiet)
+	}
+	began := time.Now()
+	took := func(i *instance, what string, tasks int) {
+		t.Helper()
+		i.await(t, what, func(s Stats) bool {
+			return s.State == Running && len(s.Tasks) == tasks && !slices.ContainsFunc(s.Tasks, func(task TaskStats) bool { return !task.Running })
+		})
+		if d := time.Since(began); d > 15*time.Second {
+			t.Errorf("%s after %v", what, d)
+		} else {
+			t.Logf("%s after %v", what, d)
+		}
+	}
+	i1 := start("i1")
+	took(i1, "all run", n)
+	began = time.Now()
+	i2 := start("i2")
+	took(i2, "the second instance runs half of them", n/2)
+	took(i1, "the first runs the other half", n/2)
+	began = time.Now()
+	i2.stop(t)
+	took(i1, "the first runs all again", n)
+	i1.stop(t)
 }
 
 // State outlives the process; without its directory it comes back from the changelogs.

@@ -352,12 +352,23 @@ func thousands(members int) Problem {
 	return g.Problem
 }
 
+// The best of some tries counts, since the machine may have other things to do.
 func TestThousandsOfTasksAreQuick(t *testing.T) {
-	p := thousands(100)
-	start := time.Now()
-	Assign(p)
-	if took := time.Since(start); took > 5*time.Second {
-		t.Fatalf("assigning 10,000 tasks with two standbys each to 99 members took %v", took)
+	for _, c := range []struct {
+		standbys int
+		within   time.Duration
+	}{{0, 800 * time.Millisecond}, {2, 3 * time.Second}} {
+		p := thousands(100)
+		p.Standbys = c.standbys
+		best := time.Hour
+		for range 3 {
+			start := time.Now()
+			Assign(p)
+			best = min(best, time.Since(start))
+		}
+		if best > c.within {
+			t.Errorf("assigning 10,000 tasks with %d standbys each to 99 members took %v", c.standbys, best)
+		}
 	}
 }
 
