@@ -7,7 +7,8 @@
 // INT64 or fixed bytes, lists and maps in three levels; never INT96.
 //
 // Stream does the same for rows that come batch by batch and are too many to be held: the first of them decide on the dictionaries, and then
-// all are encoded as they come.
+// all are encoded as they come. Where no column has others in it, texts with dictionaries are looked up here and handed to the Parquet library as
+// numbers.
 //
 // The package knows neither table logs nor stores: it writes to an io.Writer, and its statistics are values, which a table format
 // puts into its own form.

@@ -10,7 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 )
 
 // Stream writes one file batch by batch, for rows that don't fit into memory at once. Of a row group it holds what is encoded and compressed, and up to
@@ -27,11 +26,11 @@ type Stream struct {
 	pendingRows  int64
 	pendingBytes int64
 
-	file       *pqarrow.FileWriter // nil as long as all rows are pending
-	groupRows  int64               // of the row group that is being written
-	groupBytes int64               // what its rows took in memory
-	endedBytes int64               // what those of row groups before it took in memory
-	leaves     []Leaf              // of the rows that are encoded
+	file       rowWriter // nil as long as all rows are pending
+	groupRows  int64     // of the row group that is being written
+	groupBytes int64     // what its rows took in memory
+	endedBytes int64     // what those of row groups before it took in memory
+	leaves     []Leaf    // of the rows that are encoded
 	rows       int64
 }
 
@@ -117,7 +116,7 @@ func (s *Stream) start() error {
 		return err
 	}
 	leaves := measureFor(rec, s.groupSize())
-	if s.file, err = pqarrow.NewFileWriter(rec.Schema(), output{s}, properties(withoutFloats(leaves), s.whole()), pqarrow.DefaultWriterProps()); err != nil {
+	if s.file, err = newRowWriter(rec.Schema(), output{s}, properties(withoutFloats(leaves), s.whole())); err != nil {
 		return fmt.Errorf("start a Parquet file: %w", err)
 	}
 	return s.add(rec, leaves)
