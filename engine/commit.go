@@ -268,6 +268,7 @@ func (e *Engine) applied(w *commitWork) error {
 		if err := gen.Apply(e.changelogEnds(r), nil); err != nil {
 			return err
 		}
+		gen.Release()
 		r.inMu.Lock()
 		r.tellWritten()
 		r.inMu.Unlock()

@@ -31,6 +31,7 @@ type DB struct {
 	filling  frontFill
 	ctx      *Context
 	gen      Generation
+	overlays *overlayPool
 	pending  atomic.Bool // a sealed generation has been neither applied nor dropped
 	taskMeta []byte
 	metaMu   sync.Mutex // guards taskMeta
@@ -44,7 +45,7 @@ type DB struct {
 // OpenMemory opens a DB that keeps everything in memory. Its stores have the semantics that their specs ask for, those of
 // persistent stores included.
 func OpenMemory(specs []Spec, opt Options) (*DB, error) {
-	db, err := newDB(specs, opt)
+	db, err := newDB(specs, nil, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func OpenMemory(specs []Spec, opt Options) (*DB, error) {
 // A disk that refuses writes, when it is full for instance, ends the process: Pebble can't go on then. What is on disk stays a prefix of
 // the changelog.
 func OpenPebble(dir string, specs []Spec, res *Resources, opt Options) (*DB, error) {
-	db, err := newDB(specs, opt)
+	db, err := newDB(specs, &res.overlays, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -90,18 +91,19 @@ func OpenPebble(dir string, specs []Spec, res *Resources, opt Options) (*DB, err
 	return db, nil
 }
 
-func newDB(specs []Spec, opt Options) (*DB, error) {
+// newDB makes a DB without a database. overlays is nil if its stores are to have write buffers of their own.
+func newDB(specs []Spec, overlays *overlayPool, opt Options) (*DB, error) {
 	if opt.Log == nil {
 		opt.Log = slog.Default()
 	}
-	db := &DB{opt: opt, byName: map[string]*store{}, ctx: &Context{}, bulkBytes: defaultBulkBytes}
+	db := &DB{opt: opt, byName: map[string]*store{}, ctx: &Context{}, bulkBytes: defaultBulkBytes, overlays: overlays}
 	db.gen.db = db
 	var errs []error
 	for i := range specs {
 		if err := specs[i].Validate(); err != nil {
 			errs = append(errs, err)
 		}
-		s := &store{db: db, idx: i, spec: specs[i], open: newOverlay(), cur: emptyMeta(), baseMeta: emptyMeta(), expiredTo: minExpired}
+		s := &store{db: db, idx: i, spec: specs[i], open: newOverlay(overlays), cur: emptyMeta(), baseMeta: emptyMeta(), expiredTo: minExpired}
 		s.committed.Store(-1)
 		if db.byName[s.spec.Name] != nil {
 			errs = append(errs, fmt.Errorf("store %q is declared twice", s.spec.Name))

@@ -46,6 +46,7 @@ func (db *DB) Seal() (*Generation, error) {
 			continue
 		}
 		s.rested = 0
+		s.retire()
 		next := s.takeSpare()
 		s.sealed.Store(s.open)
 		s.open, s.recent = next, s.open
@@ -62,16 +63,18 @@ func (s *store) dropNeedlessTombstones() error {
 	}
 	for i := range s.open.log {
 		r := &s.open.log[i]
-		if r.entry == 0 || r.valLen >= 0 || r.superseded {
+		if r.valLen >= 0 || r.flags&(logRaw|logSuperseded) != 0 {
 			continue
 		}
 		before := false
-		e := &s.open.entries[r.entry-1]
+		e := &s.open.entries[r.of]
 		var err error
-		if s.sortVal, before, err = s.getBefore(e.hash, s.open.entryKey(r.entry-1), s.sortVal[:0]); err != nil {
+		if s.scratch, before, err = s.getBefore(e.hash, s.open.entryKey(r.of), s.scratch[:0]); err != nil {
 			return err
 		}
-		r.superseded = !before
+		if !before {
+			r.flags |= logSuperseded
+		}
 	}
 	return nil
 }
@@ -82,10 +85,21 @@ const restAfter = 8
 // rest lets go of the buffers of a store that isn't written any more: a table that is only read keeps what reading its topic took, else.
 func (s *store) rest() {
 	if s.rested++; s.rested == restAfter {
-		s.spare, s.recent = nil, nil // what recent tells the base does, too
+		s.retire() // what recent tells the base does, too
+		s.spare = nil
 		if s.open.users == 0 {
-			s.open = newOverlay()
+			s.open = newOverlay(s.db.overlays)
 		}
+	}
+}
+
+// retire makes the last generation's overlay ready to be used again, once it is applied or dropped.
+func (s *store) retire() {
+	o := s.recent
+	s.recent = nil
+	if o != nil && o.users == 0 { // else an iterator keeps it
+		o.reset()
+		s.spare = o
 	}
 }
 
@@ -93,10 +107,9 @@ func (s *store) rest() {
 func (s *store) takeSpare() *overlay {
 	o := s.spare
 	s.spare = nil
-	if o == nil || o.users > 0 {
-		return newOverlay()
+	if o == nil {
+		return newOverlay(s.db.overlays)
 	}
-	o.reset()
 	return o
 }
 
@@ -130,8 +143,14 @@ func (g *Generation) Changelog() iter.Seq[*ChangelogRecord] {
 			if o == nil {
 				continue
 			}
+			headers := o.headers
 			for i := range o.log {
-				if r := &o.log[i]; !r.superseded {
+				r := &o.log[i]
+				g.rec.Headers = nil
+				if r.flags&logOwnHeaders != 0 {
+					g.rec.Headers, headers = headers[0], headers[1:]
+				}
+				if r.flags&logSuperseded == 0 {
 					g.fill(s, o, r)
 					if !yield(&g.rec) {
 						return
@@ -142,25 +161,19 @@ func (g *Generation) Changelog() iter.Seq[*ChangelogRecord] {
 	}
 }
 
+// fill fills in the record, but for headers of its own.
 func (g *Generation) fill(s *store, o *overlay, r *logRecord) {
 	g.rec.Store = s.idx
 	g.rec.Timestamp = r.ts
-	g.rec.Headers = nil
-	if r.headers {
+	if r.flags&logFormat != 0 {
 		g.rec.Headers = bufferHeaders
-	} else if r.own != 0 {
-		g.rec.Headers = o.headers[r.own-1]
 	}
-	if r.entry != 0 {
-		g.rec.Key = s.impl.changelogKey(o.entryKey(r.entry-1), &g.key)
+	if r.flags&logRaw == 0 {
+		g.rec.Key = s.impl.changelogKey(o.entryKey(r.of), &g.key)
 	} else {
-		g.rec.Key = o.buf[r.key : r.key+r.keyLen : r.key+r.keyLen]
+		g.rec.Key = o.rawKey(r)
 	}
-	g.rec.Value = nil
-	if r.valLen >= 0 {
-		end := r.val + uint32(r.valLen)
-		g.rec.Value = o.buf[r.val:end:end]
-	}
+	g.rec.Value = o.logValue(r)
 }
 
 // Apply writes the generation to the base. offsets holds, by store, the next changelog offset after the generation's records; nil, or
@@ -187,16 +200,28 @@ func (g *Generation) Apply(offsets []int64, meta []byte) error {
 		return err
 	}
 	for _, s := range db.stores {
-		if o := s.sealed.Load(); o != nil {
-			s.spare = o
+		if s.sealed.Load() != nil {
 			s.sealed.Store(nil)
 			if s.mem != nil && db.opt.Alone { // the base says the same at the same price
-				s.recent = nil
+				s.retire()
 			}
 		}
 	}
 	db.pending.Store(false)
 	return nil
+}
+
+// Release gives the memory of a generation that is applied to the other tasks' stores, which wait for the next Seal for it else. Unlike Apply it
+// must not run beside reads and writes of the stores.
+func (g *Generation) Release() {
+	if g.db.pending.Load() {
+		return
+	}
+	for _, s := range g.db.stores {
+		if s.front != nil { // it tells what the overlay does; the base alone takes longer
+			s.retire()
+		}
+	}
 }
 
 func sealedOf(s *store) (*overlay, *storeMeta) { return s.sealed.Load(), &s.sealedMeta }
@@ -205,7 +230,7 @@ func sealedOf(s *store) (*overlay, *storeMeta) { return s.sealed.Load(), &s.seal
 func (db *DB) apply(stores []*store, of func(*store) (*overlay, *storeMeta), meta []byte) error {
 	var batch *pebble.Batch
 	if db.pebble != nil {
-		batch = db.pebble.db.NewBatch()
+		batch = db.pebble.db.NewBatch(pebble.WithInitialSizeBytes(batchSize(stores, of)))
 		defer batch.Close()
 	}
 	for _, s := range stores {
@@ -243,6 +268,18 @@ func (db *DB) apply(stores []*store, of func(*store) (*overlay, *storeMeta), met
 	return nil
 }
 
+// batchSize is about how many bytes the batch will have: growing costs more than asking.
+func batchSize(stores []*store, of func(*store) (*overlay, *storeMeta)) int {
+	const head, perRow, perStore = 64, 8, 128
+	n := head
+	for _, s := range stores {
+		if o, _ := of(s); o != nil && s.mem == nil {
+			n += perStore + perRow*len(o.entries) + o.newest()
+		}
+	}
+	return n
+}
+
 func (db *DB) commitBatch(batch *pebble.Batch, meta []byte) error {
 	if meta != nil {
 		if err := batch.Set(metaKey(metaTagTask, ""), meta, nil); err != nil {
@@ -261,8 +298,8 @@ func (db *DB) commitBatch(batch *pebble.Batch, meta []byte) error {
 // applyBatch adds a store's rows to the batch, in key order.
 func (s *store) applyBatch(batch *pebble.Batch, o *overlay, m *storeMeta) error {
 	if o != nil {
-		s.sortBuf = o.sorted(s.sortBuf)
-		for _, e := range s.sortBuf {
+		for _, row := range o.sorted() {
+			e := row.entry
 			var err error
 			if val := o.value(o.entries[e].last - 1); val != nil {
 				err = batch.Set(o.entryKey(e), val, nil)
@@ -350,14 +387,12 @@ func (s *store) expired(m *storeMeta) (lowers, uppers [2][]byte, ok bool) {
 // running.
 func (db *DB) Drop() error {
 	for _, s := range db.stores {
-		if o := s.sealed.Load(); o != nil {
-			s.spare = o
-			s.sealed.Store(nil)
-		}
+		s.sealed.Store(nil)
+		s.retire()
 		if !s.open.empty() {
 			s.discardOpen()
 		}
-		s.cur, s.bulk, s.recent, s.savepoint.set = s.baseMeta, false, nil, false
+		s.cur, s.bulk, s.savepoint.set = s.baseMeta, false, false
 	}
 	db.pending.Store(false)
 	for _, s := range db.stores {
@@ -371,7 +406,7 @@ func (db *DB) Drop() error {
 // discardOpen empties the open generation. An iterator that still reads it keeps it.
 func (s *store) discardOpen() {
 	if s.open.users > 0 {
-		s.open = newOverlay()
+		s.open = newOverlay(s.db.overlays)
 		return
 	}
 	s.open.reset()

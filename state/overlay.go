@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -12,19 +13,26 @@ import (
 var ErrBufferFull = errors.New("state: write buffer of one store exceeds 4 GB: commit more often")
 
 // overlay is the write buffer of one store in one generation: the rows written since the last seal, and the log of changelog
-// records. Rows are found by a hash table; an ordered index is built only when a scan asks for it. All bytes lie in one buffer that
-// is kept for the next generation, so a steady stream of writes allocates nothing.
+// records. Rows are found by a hash table; an ordered index is built only when a scan asks for it. All bytes lie in one buffer. What it takes
+// is used again by later generations, so a steady stream of writes allocates nothing: lent by a pool, where several databases share one.
 //
 // Rows keep all the versions that were written, chained newest first, so that an iterator sees the store as it was when it began.
 type overlay struct {
+	overlayMemory
+	pool  *overlayPool // lends the memory at the first write; nil: it is the overlay's own
+	users int          // iterators that read this overlay
+}
+
+// overlayMemory is what an overlay holds.
+type overlayMemory struct {
 	buf      []byte
-	table    []uint32 // open addressing; entry number + 1, 0 is free
+	table    []uint64 // open addressing: upper half of the hash, entry number + 1; 0 is free
 	entries  []ovEntry
 	versions []ovVersion
 	log      []logRecord
 	index    skipList
-	users    int        // iterators that read this overlay
-	headers  [][]Header // of log records that have their own (Spec.LogHeaders)
+	order    []sortEntry // scratch
+	headers  [][]Header  // of the log records that have their own (Spec.LogHeaders), in their order
 }
 
 type ovEntry struct {
@@ -43,34 +51,65 @@ type ovVersion struct {
 
 const deleted = -1
 
-// logRecord is one record for the changelog. Its key is either a row's (entry > 0, to be turned into a changelog key) or lies in
-// the buffer as it is.
+// logRecord is one record for the changelog. Its key is either a row's, to be turned into a changelog key, or lies in the buffer as it is,
+// in front of its value.
 type logRecord struct {
-	entry      uint32 // + 1, 0 if the key is in the buffer
-	key        uint32
-	keyLen     uint32
-	val        uint32
-	valLen     int32  // tombstone if negative
-	superseded bool   // by a later record of the same key, under LastPerKeyPerCommit
-	headers    bool   // carries the format version header of a suppress buffer
-	own        uint32 // + 1, index of its own headers; 0 for none
-	ts         int64
+	ts     int64
+	of     uint32 // the row's entry; the length of the key, of a raw one
+	at     uint32 // where the value is; the key, of a raw one
+	valLen int32  // tombstone if negative
+	flags  logFlags
 }
 
-func newOverlay() *overlay { return &overlay{} }
+type logFlags uint8
+
+const (
+	logRaw        logFlags = 1 << iota
+	logSuperseded          // by a later record of the same key, under LastPerKeyPerCommit
+	logFormat              // carries the format version header of a suppress buffer
+	logOwnHeaders          // has headers of its own
+)
+
+// rawKey is the key of a raw record.
+func (o *overlay) rawKey(r *logRecord) []byte { return o.buf[r.at : r.at+r.of : r.at+r.of] }
+
+// logValue is a record's value, nil for a tombstone.
+func (o *overlay) logValue(r *logRecord) []byte {
+	if r.valLen < 0 {
+		return nil
+	}
+	at := r.at
+	if r.flags&logRaw != 0 {
+		at += r.of
+	}
+	end := at + uint32(r.valLen)
+	return o.buf[at:end:end]
+}
+
+func newOverlay(pool *overlayPool) *overlay { return &overlay{pool: pool} }
 
 // size is the number of bytes in use.
 func (o *overlay) size() int64 {
-	const perEntry, perVersion, perLog = 24 + 8, 12, 40
+	const perEntry, perVersion, perLog = 24 + 16, 12, 24
 	return int64(len(o.buf) + len(o.entries)*perEntry + len(o.versions)*perVersion + len(o.log)*perLog)
 }
 
 func (o *overlay) empty() bool { return len(o.versions) == 0 && len(o.log) == 0 }
 
-// reset makes the overlay ready for the next generation, and lets go of memory far above what the last one needed.
+// reset makes the overlay ready for the next generation. Nothing may read it any more.
 func (o *overlay) reset() {
+	if o.pool != nil {
+		o.pool.give(o.overlayMemory)
+		o.overlayMemory = overlayMemory{}
+		return
+	}
+	o.overlayMemory.reset()
+}
+
+// reset empties the memory, and lets go of it if it is far more than was needed.
+func (o *overlayMemory) reset() {
 	if cap(o.buf) > 1<<20 && len(o.buf) < cap(o.buf)/8 {
-		*o = *newOverlay()
+		*o = overlayMemory{}
 		return
 	}
 	// Clearing the table costs its size; after a few writes it is cheaper to clear the slots that are taken.
@@ -96,21 +135,24 @@ func (o *overlay) entryKey(e uint32) []byte {
 func (o *overlay) slot(h uint64, key []byte) uint32 {
 	mask := uint32(len(o.table) - 1)
 	for i := uint32(h) & mask; ; i = (i + 1) & mask {
-		e := o.table[i]
-		if e == 0 {
+		s := o.table[i]
+		if s == 0 {
 			return i
 		}
-		if en := &o.entries[e-1]; en.hash == h && bytes.Equal(o.buf[en.key:en.key+en.keyLen], key) {
+		if uint32(s>>32) != uint32(h>>32) {
+			continue
+		}
+		if en := &o.entries[uint32(s)-1]; en.hash == h && bytes.Equal(o.buf[en.key:en.key+en.keyLen], key) {
 			return i
 		}
 	}
 }
 
 // slotOf finds the slot of an entry that is in the table, even where slots before it were cleared.
-func (o *overlay) slotOf(e uint32) uint32 {
+func (o *overlayMemory) slotOf(e uint32) uint32 {
 	mask := uint32(len(o.table) - 1)
 	i := uint32(o.entries[e].hash) & mask
-	for o.table[i] != e+1 {
+	for uint32(o.table[i]) != e+1 {
 		i = (i + 1) & mask
 	}
 	return i
@@ -121,7 +163,7 @@ func (o *overlay) find(h uint64, key []byte) (e uint32, ok bool) {
 	if len(o.entries) == 0 {
 		return 0, false
 	}
-	e = o.table[o.slot(h, key)]
+	e = uint32(o.table[o.slot(h, key)])
 	return e - 1, e != 0
 }
 
@@ -161,37 +203,43 @@ func (o *overlay) set(key, head, val []byte) (e uint32, err error) {
 }
 
 func (o *overlay) upsert(key []byte) uint32 {
-	if len(o.entries)*2 >= len(o.table) {
+	if len(o.entries)*4 >= len(o.table)*3 {
 		o.growTable()
 	}
 	h := hashRow(key)
 	s := o.slot(h, key)
-	if e := o.table[s]; e != 0 {
+	if e := uint32(o.table[s]); e != 0 {
 		return e - 1
 	}
 	o.entries = append(o.entries, ovEntry{hash: h, key: uint32(len(o.buf)), keyLen: uint32(len(key))})
 	o.buf = append(o.buf, key...)
-	o.table[s] = uint32(len(o.entries))
+	o.table[s] = tableSlot(h, len(o.entries)-1)
 	return uint32(len(o.entries) - 1)
 }
 
+// tableSlot is what leads to an entry.
+func tableSlot(h uint64, e int) uint64 { return h>>32<<32 | uint64(e+1) }
+
 func (o *overlay) growTable() {
-	o.table = make([]uint32, max(64, 2*len(o.table)))
+	o.table = make([]uint64, max(64, 2*len(o.table)))
 	mask := uint32(len(o.table) - 1)
 	for e := range o.entries {
 		i := uint32(o.entries[e].hash) & mask
 		for o.table[i] != 0 {
 			i = (i + 1) & mask
 		}
-		o.table[i] = uint32(e + 1)
+		o.table[i] = tableSlot(o.entries[e].hash, e)
 	}
 }
 
-// room makes sure that n more bytes fit, growing the buffer by doubling.
+// room makes sure that n more bytes fit, growing the buffer by doubling. It comes before every write.
 func (o *overlay) room(n int) error {
 	need := len(o.buf) + n
 	if need > math.MaxUint32 || n > math.MaxInt32 {
 		return ErrBufferFull
+	}
+	if o.pool != nil && cap(o.buf) == 0 && cap(o.log) == 0 {
+		o.overlayMemory = o.pool.take()
 	}
 	if need > cap(o.buf) {
 		o.buf = slices.Grow(o.buf, max(n, len(o.buf), 512))
@@ -203,26 +251,29 @@ func (o *overlay) room(n int) error {
 func (o *overlay) logRow(e uint32, skip int, ts int64, policy Policy) {
 	en := &o.entries[e]
 	v := o.versions[en.last-1]
-	r := logRecord{entry: e + 1, valLen: deleted, ts: ts}
+	r := logRecord{of: e, valLen: deleted, ts: ts}
 	if v.len >= 0 {
-		r.val, r.valLen = v.off+uint32(skip), v.len-int32(skip)
+		r.at, r.valLen = v.off+uint32(skip), v.len-int32(skip)
 	}
 	if policy == LastPerKeyPerCommit && en.lastLog != 0 {
-		o.log[en.lastLog-1].superseded = true
+		o.log[en.lastLog-1].flags |= logSuperseded
 	}
 	o.log = append(o.log, r)
 	en.lastLog = uint32(len(o.log))
 }
 
-// logRaw logs a record whose key and value are not those of a row.
-func (o *overlay) logRaw(key, val []byte, ts int64, headers bool) error {
+// logRaw logs a record whose key and value are not those of a row, with the format version header or without.
+func (o *overlay) logRaw(key, val []byte, ts int64, format bool) error {
 	if err := o.room(len(key) + len(val)); err != nil {
 		return err
 	}
-	r := logRecord{key: uint32(len(o.buf)), keyLen: uint32(len(key)), valLen: deleted, ts: ts, headers: headers}
+	r := logRecord{at: uint32(len(o.buf)), of: uint32(len(key)), valLen: deleted, ts: ts, flags: logRaw}
+	if format {
+		r.flags |= logFormat
+	}
 	o.buf = append(o.buf, key...)
 	if val != nil {
-		r.val, r.valLen = uint32(len(o.buf)), int32(len(val))
+		r.valLen = int32(len(val))
 		o.buf = append(o.buf, val...)
 	}
 	o.log = append(o.log, r)
@@ -239,17 +290,68 @@ func (o *overlay) logHeaders(headers []Header) {
 		own[i] = Header{Key: h.Key, Value: bytes.Clone(h.Value)}
 	}
 	o.headers = append(o.headers, own)
-	o.log[len(o.log)-1].own = uint32(len(o.headers))
+	o.log[len(o.log)-1].flags |= logOwnHeaders
 }
 
-// sorted gives the entries in key order.
-func (o *overlay) sorted(scratch []uint32) []uint32 {
-	scratch = slices.Grow(scratch[:0], len(o.entries))
-	for e := range o.entries {
-		scratch = append(scratch, uint32(e))
+// newest is the number of bytes of keys and their newest values.
+func (o *overlay) newest() (n int) {
+	for i := range o.entries {
+		e := &o.entries[i]
+		n += int(e.keyLen) + int(max(o.versions[e.last-1].len, 0))
 	}
-	slices.SortFunc(scratch, func(a, b uint32) int { return bytes.Compare(o.entryKey(a), o.entryKey(b)) })
-	return scratch
+	return n
+}
+
+// sortEntry is an entry to be sorted, with the first bytes in which its key may differ from the others, so that few comparisons look at keys.
+type sortEntry struct {
+	head  uint64
+	entry uint32
+}
+
+// sorted gives the entries in key order, until the next write or call.
+func (o *overlay) sorted() []sortEntry {
+	common := o.commonPrefix()
+	o.order = slices.Grow(o.order[:0], len(o.entries))
+	for e := range uint32(len(o.entries)) {
+		o.order = append(o.order, sortEntry{keyHead(o.entryKey(e)[common:]), e})
+	}
+	slices.SortFunc(o.order, func(a, b sortEntry) int {
+		if a.head != b.head {
+			return cmp.Compare(a.head, b.head)
+		}
+		return bytes.Compare(o.entryKey(a.entry), o.entryKey(b.entry))
+	})
+	return o.order
+}
+
+// commonPrefix is how many bytes all keys have in common at their begin.
+func (o *overlay) commonPrefix() (n int) {
+	if len(o.entries) == 0 {
+		return 0
+	}
+	first := o.entryKey(0)
+	n = len(first)
+	for e := range uint32(len(o.entries)) {
+		key := o.entryKey(e)
+		n = min(n, len(key))
+		for i, b := range key[:n] {
+			if b != first[i] {
+				n = i
+				break
+			}
+		}
+	}
+	return n
+}
+
+// keyHead is the first eight bytes, as a number of the same order.
+func keyHead(key []byte) uint64 {
+	if len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	var head [8]byte
+	copy(head[:], key)
+	return binary.BigEndian.Uint64(head[:])
 }
 
 // ensureIndex brings the ordered index up to date.

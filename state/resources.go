@@ -32,6 +32,8 @@ type Resources struct {
 	files *pebble.FileCache
 	fs    vfs.FS
 
+	overlays overlayPool
+
 	mu     sync.Mutex
 	open   int
 	expect int // that many will be open

@@ -36,7 +36,8 @@ func (db *DB) Restore(name string, records []RestoreRecord, next int64) error {
 var errUncommitted = errors.New("there are uncommitted writes")
 
 func (s *store) restoreAll(records []RestoreRecord, next int64) error {
-	s.restoring, s.recent = true, nil
+	s.restoring = true
+	s.retire()
 	defer func() { s.restoring = false }()
 	for i := range records {
 		if err := s.impl.restore(&records[i]); err != nil {
@@ -49,7 +50,7 @@ func (s *store) restoreAll(records []RestoreRecord, next int64) error {
 
 // flushRestored makes restored records and their offset part of the base.
 func (s *store) flushRestored() error {
-	s.recent = nil
+	s.retire()
 	var err error
 	if s.bulk && s.open.size() >= s.db.bulkBytes/8 { // less is not worth a table of its own
 		err = s.ingest()
@@ -153,8 +154,8 @@ func (s *store) writeRows(w *sstable.Writer) error {
 		}
 	}
 	o := s.open
-	s.sortBuf = o.sorted(s.sortBuf)
-	for _, e := range s.sortBuf {
+	for _, row := range o.sorted() {
+		e := row.entry
 		key := o.entryKey(e)
 		if s.rowExpired(key) {
 			continue

@@ -46,7 +46,8 @@ func (db *DB) RollBack() error {
 
 // upTo gives a copy of the overlay as it was at a savepoint. Iterators keep the overlay itself.
 func (o *overlay) upTo(p *savepoint) *overlay {
-	was := &overlay{
+	was := newOverlay(o.pool)
+	was.overlayMemory = overlayMemory{
 		buf: slices.Clone(o.buf[:p.buf]), entries: slices.Clone(o.entries[:p.entries]), versions: slices.Clone(o.versions[:p.versions]),
 		log: slices.Clone(o.log[:p.log]), headers: slices.Clone(o.headers[:p.headers]),
 	}
@@ -59,7 +60,7 @@ func (o *overlay) upTo(p *savepoint) *overlay {
 			e.lastLog = 0 // it serves coalescing only
 		}
 	}
-	for len(was.table) < 2*len(was.entries) {
+	for len(was.table)*3 < len(was.entries)*4 {
 		was.growTable()
 	}
 	return was

@@ -42,8 +42,7 @@ type store struct {
 	impl      kindOps // the task's
 	restoring bool
 	bulk      bool // between BeginRestore and EndRestore
-	sortBuf   []uint32
-	sortVal   []byte // scratch
+	scratch   []byte
 }
 
 // kindOps is what the DB needs from a kind of store.
