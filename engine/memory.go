@@ -9,8 +9,8 @@ import (
 // MemoryBudget is what an instance may keep in memory, in bytes: one number for all that grows under load, divided over its parts. It is that of the
 // process if the application does nothing else there; what the program itself takes, some 30 MB of code that is mapped, comes on top. 96 MB at least.
 //
-//   - 1/8: rows and filters in front of the stores (state.ResourceOptions.RowBytes)
-//   - 3/16: block cache and memtables (CacheBytes)
+//   - 5/32: rows and filters in front of the stores (state.ResourceOptions.RowBytes)
+//   - 5/32: block cache and memtables (CacheBytes)
 //   - 1/12: uncommitted state (WriteBuffer), which needs up to twice as much while it grows
 //   - 1/24: fetched records (InputBuffer), and as much again in the client's hands
 //   - 1/16, 8 MB at least: records on their way to the brokers
@@ -24,7 +24,7 @@ import (
 func MemoryBudget(bytes int64) Option {
 	return func(c *config) {
 		c.memory = bytes
-		c.state.RowBytes, c.state.CacheBytes = bytes/8, bytes*3/16
+		c.state.RowBytes, c.state.CacheBytes = bytes*5/32, bytes*5/32
 		c.state.MinMemtableBytes = min(1<<20, bytes/256)
 		c.writeBuffer, c.inputBuffer = bytes/12, bytes/24
 		c.lake.Budget, c.lake.Bytes = bytes/5, min(c.lake.Bytes, bytes/10)

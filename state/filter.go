@@ -8,6 +8,7 @@ import "unsafe"
 type filter struct {
 	layers []filterLayer
 	keys   int // in the last layer
+	first  int // keys in the first layer, filterFirst at least
 }
 
 type filterLayer struct {
@@ -16,14 +17,21 @@ type filterLayer struct {
 }
 
 const (
-	filterFirst   = 2048 // keys in the first layer
-	filterGrowth  = 4    // how much larger each further layer is
+	filterFirst   = 2048    // keys in the first layer, at least
+	filterMost    = 1 << 16 // and at most
+	filterShare   = 64      // of what rows and filters may take, the first layer takes one part in so many
+	filterGrowth  = 4       // how much larger each further layer is
 	filterKeyBits = 16
 	blockBytes    = 32
 )
 
 // filterSalts spread a hash over the words of a block. They are any odd numbers.
 var filterSalts = [8]uint32{0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31}
+
+// newFilter makes a filter that is to take a part of so many bytes at first: a layer costs time, a large one memory.
+func newFilter(bytes int64) *filter {
+	return &filter{first: min(max(int(bytes*8/filterShare/filterKeyBits), filterFirst), filterMost)}
+}
 
 // block is the one that belongs to a hash.
 func (l *filterLayer) block(h uint64) *[8]uint32 {
@@ -72,7 +80,7 @@ func (f *filter) add(h uint64) (grown int64) {
 }
 
 func (f *filter) grow() int64 {
-	capacity := filterFirst
+	capacity := max(f.first, filterFirst)
 	if n := len(f.layers); n > 0 {
 		capacity = f.layers[n-1].capacity * filterGrowth
 	}
@@ -88,7 +96,7 @@ func (f *filter) release() {
 	for i := range f.layers {
 		giveMemory(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(f.layers[i].blocks))), len(f.layers[i].blocks)*blockBytes))
 	}
-	*f = filter{}
+	*f = filter{first: f.first}
 }
 
 // size is the number of bytes that the filter takes.

@@ -124,13 +124,14 @@ func (f *front) applied(o *overlay, restored bool) {
 			f.rows.remove(uint32(h>>32), row)
 			continue
 		}
+		if f.rows.replace(uint32(h>>32), row, val) {
+			continue // a row that is kept is in its filter
+		}
 		if f.state != filtersTooBig {
 			f.note(h, segmentOf(row))
 		}
 		if !restored {
 			f.rows.set(uint32(h>>32), row, val, limit)
-		} else {
-			f.rows.replace(uint32(h>>32), row, val)
 		}
 	}
 }
@@ -139,7 +140,7 @@ func (f *front) applied(o *overlay, restored bool) {
 func (f *front) note(h uint64, segment int64) {
 	in := f.filter(segment)
 	if in == nil {
-		in = &filter{}
+		in = newFilter(f.limit())
 		f.filters[segment], f.last = in, in
 	}
 	f.inUse += in.add(h)

@@ -81,7 +81,7 @@ func (db *DB) fill(s *store, it *pebble.Iterator) {
 		segment := segmentOf(row)
 		in := found.filters[segment]
 		if in == nil {
-			in = &filter{}
+			in = newFilter(s.front.limit())
 			found.filters[segment] = in
 		}
 		bytes += in.add(hashRow(row))

@@ -25,7 +25,7 @@ func (s *Spec) CachesRecords() bool {
 // get appends the value of key to dst.
 func (c *recordCache) get(key, dst []byte) (value []byte, ts int64, ok bool) {
 	n := len(dst)
-	buf, ok := c.rows.get(uint32(hashRow(key)>>32), key, dst)
+	buf, ok := c.rows.get(rowHash(key), key, dst)
 	if !ok {
 		return dst, 0, false
 	}
@@ -35,7 +35,7 @@ func (c *recordCache) get(key, dst []byte) (value []byte, ts int64, ok bool) {
 
 // put takes in what was put, a nil value being a delete, or what was read of the store.
 func (c *recordCache) put(key, value []byte, ts int64) {
-	h := uint32(hashRow(key) >> 32)
+	h := rowHash(key)
 	if value == nil {
 		c.rows.remove(h, key)
 		return

@@ -11,7 +11,7 @@ import (
 
 // ResourceOptions sets the memory that all stores of a process share.
 type ResourceOptions struct {
-	// CacheBytes is the block cache, which memtables are charged to as well. Default 64 MB. What it doesn't hold is read through the
+	// CacheBytes is the block cache, which memtables are charged to as well. Default 48 MB. What it doesn't hold is read through the
 	// operating system's page cache.
 	CacheBytes int64
 	// MaxMemtableBytes and MinMemtableBytes bound the memtable of a task: it is MaxMemtableBytes until the open tasks'
@@ -19,7 +19,7 @@ type ResourceOptions struct {
 	MaxMemtableBytes, MinMemtableBytes int64
 	// RowBytes is what the stores' rows and the filters of their keys may take that are kept in memory in front of the databases, so
 	// that most gets need not ask them. Filters take 2 to 8 bytes a key, and half of it at most: those that don't fit are given up, and
-	// keys that aren't there cost a lookup then. Default 32 MB; below zero nothing is kept.
+	// keys that aren't there cost a lookup then. Default 48 MB; below zero nothing is kept.
 	RowBytes int64
 	// MaxOpenFiles bounds the open table files of all tasks. Default 4096.
 	MaxOpenFiles int
@@ -44,10 +44,10 @@ type Resources struct {
 
 // NewResources makes the shared resources. Close them after the last DB.
 func NewResources(opt ResourceOptions) *Resources {
-	setDefault(&opt.CacheBytes, 64<<20)
+	setDefault(&opt.CacheBytes, 48<<20)
 	setDefault(&opt.MaxMemtableBytes, 8<<20)
 	setDefault(&opt.MinMemtableBytes, 1<<20)
-	setDefault(&opt.RowBytes, 32<<20)
+	setDefault(&opt.RowBytes, 48<<20)
 	setDefault(&opt.MaxOpenFiles, 4096)
 	return &Resources{
 		opt:   opt,

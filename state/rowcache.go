@@ -26,15 +26,22 @@ type rowChunk struct {
 
 const (
 	chunkSize  = 32 << 10
-	placeUnit  = 8 // rows begin at multiples
+	placeUnit  = 4 // rows begin at multiples
 	placesEach = chunkSize / placeUnit
 	maxRow     = chunkSize / 8 // larger rows are not kept
 	minRows    = 2 * chunkSize // a cache of less is none
 )
 
-// A row in a chunk: hash (4), length of the key (2), of the value (2), room for the value (2), whether it is in use (2), key, value.
+// Four of five slots may be taken: a miss looks at some thirteen then, which lie side by side.
 const (
-	rowHead     = 12
+	slotsFull = 4
+	slotsOf   = 5
+)
+
+// A row in a chunk: length of the key (2), of the value (2), room for the value (2), whether it is in use (1), key, value.
+const (
+	rowHead     = 7
+	rowState    = 6 // where it is
 	rowUnread   = 0
 	rowRead     = 1
 	rowReplaced = 2
@@ -42,18 +49,32 @@ const (
 
 type rowRef []byte
 
-func (r rowRef) hash() uint32       { return binary.LittleEndian.Uint32(r) }
-func (r rowRef) keyLen() int        { return int(binary.LittleEndian.Uint16(r[4:])) }
-func (r rowRef) valLen() int        { return int(binary.LittleEndian.Uint16(r[6:])) }
-func (r rowRef) setValLen(n int)    { binary.LittleEndian.PutUint16(r[6:], uint16(n)) }
-func (r rowRef) room() int          { return int(binary.LittleEndian.Uint16(r[8:])) }
+func (r rowRef) keyLen() int        { return int(binary.LittleEndian.Uint16(r)) }
+func (r rowRef) valLen() int        { return int(binary.LittleEndian.Uint16(r[2:])) }
+func (r rowRef) setValLen(n int)    { binary.LittleEndian.PutUint16(r[2:], uint16(n)) }
+func (r rowRef) room() int          { return int(binary.LittleEndian.Uint16(r[4:])) }
 func (r rowRef) key() []byte        { return r[rowHead : rowHead+r.keyLen()] }
+func (r rowRef) hash() uint32       { return rowHash(r.key()) }
 func (r rowRef) size() int          { return rowSize(r.keyLen(), r.room()) }
 func rowSize(key, val int) int      { return (rowHead + key + val + placeUnit - 1) &^ (placeUnit - 1) }
 func (r rowRef) value() []byte      { at := rowHead + r.keyLen(); return r[at : at+r.valLen()] }
 func slotOf(h, place uint32) uint64 { return uint64(h)<<32 | uint64(place+1) }
 func placeOf(slot uint64) uint32    { return uint32(slot) - 1 }
 func hashOf(slot uint64) uint32     { return uint32(slot >> 32) }
+
+// rowHash is the hash that the cache knows a key by.
+func rowHash(key []byte) uint32 { return uint32(hashRow(key) >> 32) }
+
+// home is the slot where a hash belongs, if it is free.
+func (c *rowCache) home(h uint32) uint32 { return uint32(uint64(h) * uint64(len(c.slots)) >> 32) }
+
+// after is the slot behind another one.
+func (c *rowCache) after(i uint32) uint32 {
+	if i++; i == uint32(len(c.slots)) {
+		return 0
+	}
+	return i
+}
 
 func (c *rowCache) at(place uint32) rowRef {
 	return c.chunks[place/placesEach].bytes[place%placesEach*placeUnit:]
@@ -66,8 +87,7 @@ func (c *rowCache) size() int64 {
 
 // find gives the slot of a key: the one that leads to it, or the free one where it belongs.
 func (c *rowCache) find(h uint32, key []byte) (slot uint32, ok bool) {
-	mask := uint32(len(c.slots) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
+	for i := c.home(h); ; i = c.after(i) {
 		s := c.slots[i]
 		if s == 0 {
 			return i, false
@@ -88,7 +108,7 @@ func (c *rowCache) get(h uint32, key, dst []byte) ([]byte, bool) {
 		return dst, false
 	}
 	r := c.at(placeOf(c.slots[i]))
-	r[10] = rowRead
+	r[rowState] = rowRead
 	return append(dst, r.value()...), true
 }
 
@@ -103,11 +123,10 @@ func (c *rowCache) set(h uint32, key, val []byte, limit int64) {
 	c.reserve(limit)
 	place := c.allocate(rowSize(len(key), len(val)), limit)
 	r := c.at(place)
-	binary.LittleEndian.PutUint32(r, h)
-	binary.LittleEndian.PutUint16(r[4:], uint16(len(key)))
+	binary.LittleEndian.PutUint16(r, uint16(len(key)))
 	r.setValLen(len(val))
-	binary.LittleEndian.PutUint16(r[8:], uint16(len(val)))
-	r[10] = rowUnread
+	binary.LittleEndian.PutUint16(r[4:], uint16(len(val)))
+	r[rowState] = rowUnread
 	copy(r[rowHead:], key)
 	copy(r[rowHead+len(key):], val)
 	i, _ := c.find(h, key)
@@ -150,7 +169,7 @@ func (c *rowCache) removeIf(f func(key []byte) bool) {
 		k := &c.chunks[number]
 		for from := 0; from < k.fill; {
 			r := rowRef(k.bytes[from:])
-			if r[10] != rowReplaced && f(r.key()) {
+			if r[rowState] != rowReplaced && f(r.key()) {
 				c.vacate(c.slotWith(slotOf(r.hash(), number*placesEach+uint32(from/placeUnit))))
 			}
 			from += r.size()
@@ -170,11 +189,10 @@ func (c *rowCache) each(f func(key, val []byte)) {
 
 // vacate frees a slot, and moves those behind it that belong before.
 func (c *rowCache) vacate(i uint32) {
-	c.at(placeOf(c.slots[i]))[10] = rowReplaced
+	c.at(placeOf(c.slots[i]))[rowState] = rowReplaced
 	c.used--
-	mask := uint32(len(c.slots) - 1)
-	for j := (i + 1) & mask; c.slots[j] != 0; j = (j + 1) & mask {
-		if home := hashOf(c.slots[j]) & mask; (j-home)&mask >= (j-i)&mask {
+	for j := c.after(i); c.slots[j] != 0; j = c.after(j) {
+		if c.distance(c.home(hashOf(c.slots[j])), j) >= c.distance(i, j) {
 			c.slots[i] = c.slots[j]
 			i = j
 		}
@@ -182,10 +200,20 @@ func (c *rowCache) vacate(i uint32) {
 	c.slots[i] = 0
 }
 
-// reserve makes sure that a quarter of the slots stays free, also after another row has come.
+// distance is how many slots later than i slot j comes, going round.
+func (c *rowCache) distance(i, j uint32) uint32 {
+	if j < i {
+		j += uint32(len(c.slots))
+	}
+	return j - i
+}
+
+// reserve makes sure that a part of the slots stays free, also after another row has come.
 func (c *rowCache) reserve(limit int64) {
-	for (c.used+1)*4 > len(c.slots)*3 {
-		if n := max(64, 2*len(c.slots)); n == 64 || int64(n)*8 <= limit/2 {
+	for (c.used+1)*slotsOf > len(c.slots)*slotsFull {
+		if n := min(2*len(c.slots), c.mostSlots(limit)); len(c.slots) == 0 {
+			c.rehash(64)
+		} else if n > len(c.slots)+len(c.slots)/8 {
 			c.rehash(n)
 		} else if len(c.queue) > 1 {
 			c.recycle(chunkSize / 4) // rows that were read stay at first, but don't count as read any more
@@ -195,17 +223,22 @@ func (c *rowCache) reserve(limit int64) {
 	}
 }
 
+// mostSlots is how many slots there are use for if limit bytes are filled with rows as large as those that are there, and slots for them.
+func (c *rowCache) mostSlots(limit int64) int {
+	bytesEach := int64(len(c.queue)) * chunkSize / int64(max(c.used, 1))
+	return int(limit / (8 + bytesEach*slotsFull/slotsOf))
+}
+
 func (c *rowCache) rehash(n int) {
 	old := c.slots
 	c.slots = takeSlots(n)
-	mask := uint32(n - 1)
 	for _, s := range old {
 		if s == 0 {
 			continue
 		}
-		i := hashOf(s) & mask
+		i := c.home(hashOf(s))
 		for c.slots[i] != 0 {
-			i = (i + 1) & mask
+			i = c.after(i)
 		}
 		c.slots[i] = s
 	}
@@ -296,11 +329,11 @@ func (c *rowCache) clean(number uint32, keep int) {
 	for from := 0; from < k.fill; {
 		r := rowRef(k.bytes[from:])
 		n := r.size()
-		if r[10] != rowReplaced {
+		if r[rowState] != rowReplaced {
 			h := r.hash()
 			i := c.slotWith(slotOf(h, number*placesEach+uint32(from/placeUnit)))
-			if r[10] == rowRead && to+n <= keep {
-				r[10] = rowUnread
+			if r[rowState] == rowRead && to+n <= keep {
+				r[rowState] = rowUnread
 				copy(k.bytes[to:], r[:n])
 				c.slots[i] = slotOf(h, number*placesEach+uint32(to/placeUnit))
 				to += n
@@ -315,10 +348,9 @@ func (c *rowCache) clean(number uint32, keep int) {
 
 // slotWith finds the slot that has this content.
 func (c *rowCache) slotWith(s uint64) uint32 {
-	mask := uint32(len(c.slots) - 1)
-	i := hashOf(s) & mask
+	i := c.home(hashOf(s))
 	for c.slots[i] != s {
-		i = (i + 1) & mask
+		i = c.after(i)
 	}
 	return i
 }

@@ -67,7 +67,7 @@ func (c *rowCache) check(t *rapid.T, model map[string]string) {
 		}
 		n++
 		r := c.at(placeOf(s))
-		if r[10] == rowReplaced || r.hash() != hashOf(s) {
+		if r[rowState] == rowReplaced || r.hash() != hashOf(s) {
 			t.Fatalf("a slot leads to a row that isn't in use")
 		}
 		if want, ok := model[string(r.key())]; !ok || want != string(r.value()) {
