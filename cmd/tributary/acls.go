@@ -1,13 +1,11 @@
 package main
 
 import (
-	"fmt"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-io/tributary/engine"
 	"github.com/tributary-io/tributary/examples/orders"
+	"github.com/tributary-io/tributary/internal/planreport"
 )
 
 // deadLetters are the topics that an application's handlers write to; the topology doesn't know them.
@@ -19,7 +17,7 @@ func newACLs() *cobra.Command {
 		Use:   "acls [orders|flights]",
 		Short: "Print the commands that give an application's user the rights it needs",
 		Long: "Prints kafka-acls.sh commands for the least rights with which an application runs. In your own program, use\n" +
-			"engine.RequiredACLs(plan, ...). See docs/operations/security.md.",
+			"package engine/appcmd, or engine.RequiredACLs(plan, ...). See docs/operations/security.md.",
 		Example: "  tributary acls orders --principal User:orders --bootstrap-server localhost:9092 --command-config admin.properties | sh",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,7 +33,7 @@ func newACLs() *cobra.Command {
 			if config != "" {
 				reach += " --command-config " + config
 			}
-			printACLs(cmd.OutOrStdout(), engine.RequiredACLs(plan, engine.ACLOptions{Writes: deadLetters[name]}), principal, reach)
+			planreport.ACLs(cmd.OutOrStdout(), engine.RequiredACLs(plan, engine.ACLOptions{Writes: deadLetters[name]}), principal, reach)
 			return nil
 		},
 	}
@@ -43,10 +41,4 @@ func newACLs() *cobra.Command {
 	cmd.Flags().StringVar(&brokers, "bootstrap-server", "localhost:9092", "broker for the printed commands")
 	cmd.Flags().StringVar(&config, "command-config", "", "file with the administrator's client settings, for the printed commands")
 	return cmd
-}
-
-func printACLs(w io.Writer, all []engine.ACL, principal, reach string) {
-	for _, a := range all {
-		fmt.Fprintf(w, "# %s\n%s%s\n", a.Why, a.Command(principal), reach)
-	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-io/tributary/examples/flights"
 	"github.com/tributary-io/tributary/examples/orders"
+	"github.com/tributary-io/tributary/internal/planreport"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/topology"
 )
@@ -44,7 +45,7 @@ func newDescribe() *cobra.Command {
 		Use:   "describe [orders|flights]",
 		Short: "Print an application's topology: sub-topologies, stores, topics",
 		Long: "Prints a topology as Kafka Streams' Topology.describe() does, then the topics that it reads and writes and those that the engine\n" +
-			"creates for it. In your own program, print plan.Describe().",
+			"creates for it. In your own program, use package engine/appcmd, or print plan.Describe().",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := "orders"
@@ -55,17 +56,7 @@ func newDescribe() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := cmd.OutOrStdout()
-			fmt.Fprint(out, plan.Describe())
-			list := func(what string, topics []string) {
-				if len(topics) > 0 {
-					fmt.Fprintf(out, "%s\n   %s\n", what, strings.Join(topics, "\n   "))
-				}
-			}
-			list("Reads:", plan.Sources())
-			list("Writes:", plan.Sinks())
-			list("The engine creates:", plan.InternalTopics())
-			list("Not named, so a change of the topology may rename them:", plan.GeneratedNames())
+			planreport.Describe(cmd.OutOrStdout(), plan)
 			return nil
 		},
 	}

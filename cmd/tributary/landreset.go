@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/tributary-io/tributary/internal/planreport"
 	"github.com/tributary-io/tributary/land"
 )
 
@@ -24,12 +25,12 @@ func newLandReset() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			choice, err := lakeReset(tables)
+			choice, err := lakeReset("tables", tables)
 			if err != nil {
 				return err
 			}
 			report, err := land.Reset(cmd.Context(), cfg, choice, execute)
-			return printReset(cmd.OutOrStdout(), report, err)
+			return planreport.Reset(cmd.OutOrStdout(), report, err)
 		},
 	}
 	f.add(cmd.Flags())

@@ -71,6 +71,6 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "log what the engine does, not only warnings")
-	root.AddCommand(newDemo(), newDescribe(), newExplain(), newACLs(), newDiff(), newTopics(), newLand(), newReset(), newDLQ(), newLake(), newJSONL())
+	root.AddCommand(newDemo(), newDev(), newDescribe(), newExplain(), newACLs(), newDiff(), newTopics(), newLand(), newReset(), newDLQ(), newLake(), newJSONL())
 	return root
 }

@@ -1,15 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tributary-io/tributary/internal/planreport"
 	"github.com/tributary-io/tributary/topology/plansafety"
 )
 
@@ -65,47 +63,12 @@ func newExplain() *cobra.Command {
 			if asJSON {
 				return p.Write(cmd.OutOrStdout())
 			}
-			explain(cmd.OutOrStdout(), p)
+			planreport.Explain(cmd.OutOrStdout(), p)
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the plan as JSON")
 	return cmd
-}
-
-func explain(w io.Writer, p *plansafety.Plan) {
-	fmt.Fprintf(w, "Application %s, %d sub-topologies, hash %s\n", p.Application, len(p.Subtopologies), p.Hash)
-	generated := 0
-	line := func(thing, name string, isGenerated bool, facts ...string) {
-		if isGenerated {
-			generated++
-			name += "  (generated name)"
-		}
-		facts = slices.DeleteFunc(facts, func(f string) bool { return f == "" || strings.HasSuffix(f, ": ") })
-		fmt.Fprintf(w, "%s %s\n    %s\n", thing, name, strings.Join(facts, "\n    "))
-	}
-	for _, s := range p.Stores {
-		where := "restored from " + s.Changelog
-		if s.Changelog == "" {
-			where = "without a changelog: lost with its directory"
-		}
-		line("store", s.Name, s.Generated, fmt.Sprintf("%s in sub-topology %d", s.Kind, s.Subtopology),
-			"contents: "+strings.Join(s.Origins, ", "), "keys: "+s.Key, "values: "+s.Value, where)
-	}
-	for _, t := range p.Topics {
-		line("topic", t.Name, t.Generated, t.Kind, "records: "+strings.Join(t.Origins, ", "), "keys: "+t.Key, "values: "+t.Value, "partitions: "+t.Width.String())
-	}
-	for _, l := range p.Lakes {
-		line("lake sink", l.Name, l.Generated, l.Table, "progress kept for: "+strings.Join(l.Inputs, ", "))
-	}
-	switch {
-	case p.StrictNames:
-		fmt.Fprintln(w, "Strict names: Build refuses generated names for anything durable.")
-	case generated > 0:
-		fmt.Fprintf(w, "%d durable names are generated, and shift when an operator is inserted before them: give names, and build with topology.StrictNames to keep it so.\n", generated)
-	default:
-		fmt.Fprintln(w, "Everything durable is named. Build with topology.StrictNames to keep it so.")
-	}
 }
 
 func newDiff() *cobra.Command {
@@ -128,18 +91,11 @@ func newDiff() *cobra.Command {
 			if err := errors.Join(err, err2); err != nil {
 				return &exitCode{2, err}
 			}
-			report := plansafety.Compare(before, after)
-			if asJSON {
-				enc := json.NewEncoder(cmd.OutOrStdout())
-				enc.SetIndent("", "  ")
-				err = enc.Encode(report)
-			} else {
-				_, err = fmt.Fprint(cmd.OutOrStdout(), report)
-			}
+			loses, err := planreport.Diff(cmd.OutOrStdout(), before, after, asJSON)
 			switch {
 			case err != nil:
 				return &exitCode{2, err}
-			case report.Loses():
+			case loses:
 				return &exitCode{1, nil}
 			}
 			return nil

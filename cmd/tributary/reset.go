@@ -1,17 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine"
 	"github.com/tributary-io/tributary/internal/kafkaflags"
-	"github.com/tributary-io/tributary/topology"
+	"github.com/tributary-io/tributary/internal/planreport"
 )
 
 func newReset() *cobra.Command {
@@ -27,15 +24,15 @@ func newReset() *cobra.Command {
 		Short: "Let an application begin anew: offsets, internal topics, local state",
 		Long: "Prints what a reset would do, and with --execute does it: it deletes the internal topics, the group with its committed offsets, and the\n" +
 			"local state below --state-dir. Output topics stay. It refuses while an instance runs, and, unless --lake says what becomes of them, if\n" +
-			"the application lands in tables. For streams that `tributary land` lands, use `tributary land reset`. For an application of your own, call\n" +
-			"engine.ResetApplication in your program.",
+			"the application lands in tables. For streams that `tributary land` lands, use `tributary land reset`. For an application of your own, use\n" +
+			"package engine/appcmd, or call engine.ResetApplication.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plan, err := application(args[0])
 			if err != nil {
 				return err
 			}
-			keep, err := lakeReset(lake)
+			keep, err := lakeReset("lake", lake)
 			if err != nil {
 				return err
 			}
@@ -43,8 +40,9 @@ func newReset() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return reset(cmd.Context(), cmd.OutOrStdout(), plan, engine.ResetOptions{
+			report, err := engine.ResetApplication(cmd.Context(), plan, engine.ResetOptions{
 				Client: append(client, kgo.SeedBrokers(brokers...)), StateDir: stateDir, Lake: keep, Execute: execute})
+			return planreport.Reset(cmd.OutOrStdout(), report, err)
 		},
 	}
 	cmd.Flags().StringSliceVar(&brokers, "brokers", nil, "brokers of the cluster, host:port")
@@ -58,30 +56,11 @@ func newReset() *cobra.Command {
 	return cmd
 }
 
-func lakeReset(name string) (engine.LakeReset, error) {
-	switch name {
-	case "refuse":
-		return engine.RefuseLake, nil
-	case "keep":
-		return engine.KeepLake, nil
-	case "truncate":
-		return engine.TruncateLake, nil
+// lakeReset reads the value of a flag.
+func lakeReset(flag, name string) (engine.LakeReset, error) {
+	choice, ok := planreport.LakeResets[name]
+	if !ok {
+		return 0, fmt.Errorf("--%s %s: choose refuse, keep or truncate", flag, name)
 	}
-	return 0, fmt.Errorf("%s: choose refuse, keep or truncate", name)
-}
-
-func reset(ctx context.Context, out io.Writer, plan *topology.Plan, opts engine.ResetOptions) error {
-	report, err := engine.ResetApplication(ctx, plan, opts)
-	return printReset(out, report, err)
-}
-
-// printReset says what a reset does, or has done.
-func printReset(out io.Writer, report *engine.ResetReport, err error) error {
-	if report != nil {
-		fmt.Fprint(out, strings.TrimRight(report.String(), "\n")+"\n")
-	}
-	if err == nil && !report.Done {
-		fmt.Fprintln(out, "Nothing was changed: give --execute to do it.")
-	}
-	return err
+	return choice, nil
 }
