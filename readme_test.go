@@ -74,6 +74,10 @@ func TestReadmeCommandsRun(t *testing.T) {
 					args = append(args, "--orders", "500")
 				}
 				command(ctx, t, folder, binary, args...)
+			case words[0] == "go" && words[1] == "install":
+				if pkg, ok := strings.CutPrefix(words[2], module); !ok || pkg != "cmd/tributary@latest" {
+					t.Errorf("the command is %scmd/tributary, not %s", module, words[2])
+				}
 			case words[0] == "go" && words[1] == "get":
 				if words[2]+"/" != module {
 					t.Errorf("the module is %s, not %s", module, words[2])

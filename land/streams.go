@@ -163,9 +163,9 @@ func Of(d schemas.Stream) (Stream, error) {
 
 func (e *entry) stream(folder string) (Stream, error) {
 	var errs []error
-	for what, text := range map[string]string{"topic": e.Topic, "schema": e.Schema, "owner": e.Owner, "domain": e.Domain, "sensitivity": string(e.Sensitivity)} {
-		if text == "" {
-			errs = append(errs, fmt.Errorf("%s is missing", what))
+	for _, field := range [][2]string{{"topic", e.Topic}, {"schema", e.Schema}, {"owner", e.Owner}, {"domain", e.Domain}, {"sensitivity", string(e.Sensitivity)}} {
+		if field[1] == "" {
+			errs = append(errs, fmt.Errorf("%s is missing", field[0]))
 		}
 	}
 	var schema []byte

@@ -15,9 +15,9 @@ func check(s Stream) (errs []error) {
 	if !topicName.MatchString(s.Topic) || s.Topic == "." || s.Topic == ".." {
 		wrong("topic %q isn't a name that Kafka takes", s.Topic)
 	}
-	for name, text := range map[string]string{"description": s.Description, "domain": s.Domain, "owner": s.Owner} {
-		if text == "" {
-			wrong("%s is missing", name)
+	for _, field := range [][2]string{{"description", s.Description}, {"domain", s.Domain}, {"owner", s.Owner}} {
+		if field[1] == "" {
+			wrong("%s is missing", field[0])
 		}
 	}
 	if !s.Sensitivity.Valid() {

@@ -116,8 +116,7 @@ func newDLQList() *cobra.Command {
 				if asJSON {
 					return n != limit, json.NewEncoder(out).Encode(l)
 				}
-				fmt.Fprintf(w, "%d@%d\t%s\t%s-%d@%d\t%s\t%s\n", l.Partition, l.Offset, l.Time.Format(time.RFC3339), cmp.Or(l.Source, "?"), l.SourcePartition, l.SourceOffset,
-					cmp.Or(l.Producer, "?"), oneLine(l.Message))
+				fmt.Fprintf(w, "%d@%d\t%s\t%s\t%s\t%s\n", l.Partition, l.Offset, l.Time.Format(time.RFC3339), whence(l), cmp.Or(l.Producer, "?"), oneLine(l.Message))
 				return n != limit, nil
 			})
 			if err != nil || asJSON {
@@ -130,6 +129,14 @@ func newDLQList() *cobra.Command {
 	cmd.Flags().IntVarP(&limit, "limit", "n", 100, "how many to list; 0 lists all")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, one letter a line")
 	return cmd
+}
+
+// whence is where a letter comes from, as far as its headers say so.
+func whence(l *dlq.Letter) string {
+	if l.Source == "" {
+		return "?"
+	}
+	return fmt.Sprintf("%s-%d@%d", l.Source, l.SourcePartition, l.SourceOffset)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -41,6 +41,9 @@ func newLakeOptimize() *cobra.Command {
 			}
 			if !silent && !asJSON {
 				opts.Progress = func(r lake.OptimizeResult) {
+					if r.Groups == 0 {
+						return // the result says that there is nothing to do
+					}
 					fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d groups: %d files became %d, %d rows\n", r.Done, r.Groups, r.FilesRemoved, r.FilesAdded, r.Rows)
 				}
 			}

@@ -189,8 +189,12 @@ func landRun(ctx context.Context, out io.Writer, cfg land.Config, untilLanded bo
 	if err := run(ctx); err != nil {
 		return err
 	}
-	for _, l := range s.Stats().Lake {
+	stats := s.Stats()
+	for _, l := range stats.Lake {
 		fmt.Fprintf(out, "%s: %d rows in %d commits\n", l.Sink, l.Rows, l.Commits)
+	}
+	for _, d := range stats.Dropped {
+		fmt.Fprintf(out, "%s: %d records left out: %s\n", d.Node, d.Count, d.Reason)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func newLandReset() *cobra.Command {
 				return err
 			}
 			report, err := land.Reset(cmd.Context(), cfg, choice, execute)
-			return planreport.Reset(cmd.OutOrStdout(), report, err)
+			return planreport.Reset(cmd.OutOrStdout(), report, err, "tables")
 		},
 	}
 	f.add(cmd.Flags())

@@ -42,7 +42,7 @@ func newReset() *cobra.Command {
 			}
 			report, err := engine.ResetApplication(cmd.Context(), plan, engine.ResetOptions{
 				Client: append(client, kgo.SeedBrokers(brokers...)), StateDir: stateDir, Lake: keep, Execute: execute})
-			return planreport.Reset(cmd.OutOrStdout(), report, err)
+			return planreport.Reset(cmd.OutOrStdout(), report, err, "lake")
 		},
 	}
 	cmd.Flags().StringSliceVar(&brokers, "brokers", nil, "brokers of the cluster, host:port")

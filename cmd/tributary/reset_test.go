@@ -23,7 +23,7 @@ func TestReset(t *testing.T) {
 		return out.String(), err
 	}
 	for _, c := range []struct{ lake, out, err string }{
-		{"refuse", "", "say that tables are kept"},
+		{"refuse", "", "--lake keep or --lake truncate"},
 		{"keep", "keep table", ""},
 		{"truncate", "Nothing was changed", ""},
 		{"burn", "", "choose refuse, keep or truncate"},

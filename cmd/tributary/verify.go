@@ -49,7 +49,11 @@ func (f *clusterFlags) connect() (client []kgo.Opt, end func() error, err error)
 	if len(f.brokers) > 0 {
 		return append(client, kgo.SeedBrokers(f.brokers...)), func() error { return nil }, nil
 	}
-	b, err := embedded.StartBroker(embedded.BrokerConfig{Dir: filepath.Join(f.dir, "broker")})
+	dir := filepath.Join(f.dir, "broker")
+	if _, err := os.Stat(dir); err != nil {
+		return nil, nil, fmt.Errorf("which cluster? Give --brokers, or --dir of a demonstration: there is none in %s", f.dir)
+	}
+	b, err := embedded.StartBroker(embedded.BrokerConfig{Dir: dir})
 	if err != nil {
 		return nil, nil, fmt.Errorf("no --brokers given, and the demonstration's can't be started: %w", err)
 	}

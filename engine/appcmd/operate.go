@@ -67,7 +67,7 @@ func newReset(app Application) *cobra.Command {
 			}
 			report, err := engine.ResetApplication(cmd.Context(), plan, engine.ResetOptions{
 				Client: append(client, kgo.SeedBrokers(c.brokers...)), StateDir: stateDir, Lake: choice, Execute: execute})
-			return planreport.Reset(cmd.OutOrStdout(), report, err)
+			return planreport.Reset(cmd.OutOrStdout(), report, err, "lake")
 		},
 	}
 	c.add(cmd.Flags())

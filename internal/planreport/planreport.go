@@ -2,6 +2,7 @@ package planreport
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -86,8 +87,11 @@ func ACLs(w io.Writer, all []engine.ACL, principal, reach string) {
 // LakeResets are what a reset may do with lake tables, by the names that commands have for it.
 var LakeResets = map[string]engine.LakeReset{"refuse": engine.RefuseLake, "keep": engine.KeepLake, "truncate": engine.TruncateLake}
 
-// Reset writes what a reset does, or has done, and passes its error on.
-func Reset(w io.Writer, report *engine.ResetReport, err error) error {
+// Reset writes what a reset does, or has done, and passes its error on; where that asks what becomes of tables, with the flag that says it.
+func Reset(w io.Writer, report *engine.ResetReport, err error, tablesFlag string) error {
+	if refused := new(engine.ResetRefusedError); errors.As(err, &refused) && slices.ContainsFunc(refused.Reasons, func(r string) bool { return strings.HasPrefix(r, "table ") }) {
+		err = fmt.Errorf("%w\n--%s keep or --%[2]s truncate says what becomes of tables", err, tablesFlag)
+	}
 	if report != nil {
 		fmt.Fprint(w, strings.TrimRight(report.String(), "\n")+"\n")
 	}
