@@ -26,6 +26,11 @@ func (e *Engine) recover(w *commitWork, outcome txn.Outcome, cause error) error 
 	} else {
 		e.trouble(outcome, cause)
 	}
+	if unknownTopic(cause) {
+		if err := e.vanished(e.life, e.showTrouble); err != nil {
+			return err
+		}
+	}
 	if err := e.resetProducer(e.life, e.showTrouble); err != nil {
 		return err
 	}
@@ -93,10 +98,12 @@ func (e *Engine) rewind(runners []*runner) error {
 func (e *Engine) resetProducer(ctx context.Context, troubled func()) error {
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		try, cancel := context.WithTimeout(ctx, e.cfg.transaction+20*time.Second)
-		err := e.producer.Reset(try)
-		if err == nil {
-			err = e.settle(try)
-		}
+		err := patiently(troubled, func() error {
+			if err := e.producer.Reset(try); err != nil {
+				return err
+			}
+			return e.settle(try)
+		})
 		cancel()
 		if err == nil {
 			return nil
@@ -111,6 +118,22 @@ func (e *Engine) resetProducer(ctx context.Context, troubled func()) error {
 		}
 	}
 }
+
+// patiently does something that brokers may take long for; troubled is called, by this goroutine, if it isn't done soon.
+func patiently(troubled func(), do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(showTroubleAfter):
+		troubled()
+		return <-done
+	}
+}
+
+// showTroubleAfter is for how long brokers may keep an instance waiting that still calls itself running.
+const showTroubleAfter = 2 * time.Second
 
 // showTrouble lets the state say that something isn't as it should be.
 func (e *Engine) showTrouble() {
