@@ -16,9 +16,6 @@ func (s *session) all(ctx context.Context) (*report, error) {
 	if err != nil {
 		return rep, err
 	}
-	if err := s.warmUp(ctx, field[0]); err != nil {
-		return rep, err
-	}
 	for _, w := range s.opts.workloads {
 		if figures[w] == nil {
 			return rep, fmt.Errorf("there is no workload %q: they are a to i", w)
@@ -31,13 +28,13 @@ func (s *session) all(ctx context.Context) (*report, error) {
 	return rep, nil
 }
 
-// warmUp runs deduplication once for nothing: the broker compiles its code meanwhile, which the first contestant would pay for.
-func (s *session) warmUp(ctx context.Context, own contestant) error {
-	if s.cluster == nil || !slices.ContainsFunc(s.opts.workloads, func(w string) bool { return strings.Contains("abcd", w) }) {
-		return nil
+// warmUp runs a workload once for nothing: the broker compiles the code that it takes meanwhile, which the first contestant would pay for.
+func (s *session) warmUp(ctx context.Context, workload string, own contestant) error {
+	if s.cluster == nil || !strings.Contains("abcdi", workload) {
+		return nil // no throughput of a broker's
 	}
-	say("warming the broker up")
-	if _, err := own.run(ctx, "b"); err != nil {
+	say("warming the broker up with %s", workload)
+	if _, err := own.run(ctx, workload); err != nil {
 		return fmt.Errorf("warm the broker up: %w", err)
 	}
 	return nil
@@ -57,10 +54,18 @@ func (s *session) field() ([]contestant, error) {
 	return slices.Concat([]contestant{own}, others, []contestant{raw{s, own.program}, goka{s, own.program}}, peers), err
 }
 
-// series runs a workload on everyone who takes it, in turn.
+// series runs a workload on everyone who takes it, in turn, and each second round the other way round: what a run leaves to the next, such as code that the
+// broker has compiled, is to nobody's advantage.
 func (s *session) series(ctx context.Context, rep *report, workload string, field []contestant) error {
+	if err := s.warmUp(ctx, workload, field[0]); err != nil {
+		return err
+	}
 	for round := range s.opts.rounds {
-		for _, c := range field {
+		turn := slices.Clone(field)
+		if round%2 == 1 {
+			slices.Reverse(turn)
+		}
+		for _, c := range turn {
 			if !c.takes(workload) {
 				continue
 			}
