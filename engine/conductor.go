@@ -370,10 +370,15 @@ func (e *Engine) takeOpened(o opened) error {
 	r.open = true
 	r.parked.Store(nil)
 	r.runs.Store(true)
-	e.inputs.Add(positions)
 	r.inMu.Lock()
+	idle := !slices.ContainsFunc(r.spec.inputs, func(tp task.TopicPartition) bool { return r.ends[tp] > r.taken[tp] })
 	r.tellIntake()
 	r.inMu.Unlock()
+	if idle {
+		e.inputs.AddIdle(positions)
+	} else {
+		e.inputs.Add(positions)
+	}
 	e.queue.wake(r)
 	e.log.Debug("task runs", "task", r.spec.id.String(), "from", positions)
 	return nil

@@ -193,7 +193,12 @@ func (r *received) wait(t *testing.T, what string, f func() bool) {
 
 func startInputs(t *testing.T, c *brokertest.Cluster, r *received) *Inputs {
 	t.Helper()
-	in, err := NewInputs(InputsConfig{Client: []kgo.Opt{kgo.SeedBrokers(c.Addrs...), kgo.MetadataMinAge(100 * time.Millisecond)}, MaxBytes: 1 << 20, MaxPartitionBytes: 1 << 20, MaxWait: 100 * time.Millisecond})
+	return startInputsWith(t, c, r, 100*time.Millisecond)
+}
+
+func startInputsWith(t *testing.T, c *brokertest.Cluster, r *received, wait time.Duration) *Inputs {
+	t.Helper()
+	in, err := NewInputs(InputsConfig{Client: []kgo.Opt{kgo.SeedBrokers(c.Addrs...), kgo.MetadataMinAge(100 * time.Millisecond)}, MaxBytes: 1 << 20, MaxPartitionBytes: 1 << 20, MaxWait: wait})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,6 +228,50 @@ func TestInputsReadFromTheirPositions(t *testing.T) {
 		if took := time.Since(began); took > 3*time.Second {
 			t.Errorf("took %v", took)
 		}
+	})
+}
+
+// A broker holds a fetch of partitions without records. One that has some doesn't wait for that, and the others are read as well.
+func TestIdlePartitionsHoldNobodyUp(t *testing.T) {
+	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
+		idle, full, gone := Partition{"idle-none", 0}, Partition{"idle-some", 0}, Partition{"idle-gone", 0}
+		for _, p := range []Partition{idle, full, gone} {
+			c.CreateTopic(t, p.Topic, 1)
+		}
+		write(t, c, full.Topic, kgo.TryCommit, "0")
+		const held = 5 * time.Second
+		r := newReceived()
+		in := startInputsWith(t, c, r, held)
+		began := time.Now()
+		in.AddIdle(map[Partition]int64{gone: 0})
+		in.Remove(gone)
+		in.AddIdle(map[Partition]int64{idle: 0})
+		time.Sleep(idleWait / 2)
+		in.Add(map[Partition]int64{full: 0})
+		r.wait(t, "what is there", func() bool { return len(r.values[full]) == 1 })
+		if took := time.Since(began); took > held/2 {
+			t.Errorf("it took %v", took)
+		}
+		write(t, c, gone.Topic, kgo.TryCommit, "0")
+		write(t, c, idle.Topic, kgo.TryCommit, "0")
+		removed := 0
+		r.wait(t, "what came later", func() bool { removed = len(r.values[gone]); return len(r.values[idle]) == 1 })
+		if removed > 0 {
+			t.Error("a partition is read that was removed")
+		}
+	})
+}
+
+// Partitions without records are read although nothing else is added.
+func TestIdlePartitionsAlone(t *testing.T) {
+	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
+		p := Partition{"idle-alone", 0}
+		c.CreateTopic(t, p.Topic, 1)
+		r := newReceived()
+		in := startInputs(t, c, r)
+		in.AddIdle(map[Partition]int64{p: 0})
+		write(t, c, p.Topic, kgo.TryCommit, "0")
+		r.wait(t, "what came later", func() bool { return len(r.values[p]) == 1 })
 	})
 }
 

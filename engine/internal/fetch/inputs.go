@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -51,7 +52,12 @@ type Inputs struct {
 	polling bool
 	changes int                // how many wait
 	wake    context.CancelFunc // of the poll under way
+	idle    map[Partition]int64
+	late    *time.Timer // adds what is idle
 }
+
+// idleWait is how long partitions without records wait for others that are added.
+const idleWait = 100 * time.Millisecond
 
 // NewInputs makes Inputs without partitions. Close releases it.
 func NewInputs(cfg InputsConfig) (*Inputs, error) {
@@ -76,6 +82,9 @@ func NewInputs(cfg InputsConfig) (*Inputs, error) {
 
 // Close releases the client. Run must have returned.
 func (in *Inputs) Close() {
+	in.mu.Lock()
+	in.takeIdle(nil)
+	in.mu.Unlock()
 	in.pauses.close()
 	in.client.Close()
 }
@@ -134,20 +143,52 @@ func (in *Inputs) change(f func()) {
 }
 
 // Add starts to read partitions, each from its position.
-func (in *Inputs) Add(positions map[Partition]int64) {
+func (in *Inputs) Add(positions map[Partition]int64) { in.change(func() { in.add(positions) }) }
+
+// AddIdle is Add for partitions that have nothing to read at the moment. They wait for others that are added, though not for long: a broker that is asked
+// for them alone holds the fetch for MaxWait, and the client asks it for nothing else meanwhile.
+func (in *Inputs) AddIdle(positions map[Partition]int64) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.idle == nil {
+		in.idle = map[Partition]int64{}
+		in.late = time.AfterFunc(idleWait, func() { in.Add(nil) })
+	}
+	maps.Copy(in.idle, positions)
+}
+
+// add adds partitions, and those that have waited for them. mu must be held.
+func (in *Inputs) add(positions map[Partition]int64) {
 	offsets := map[string]map[int32]kgo.Offset{}
-	for p, at := range positions {
+	for p, at := range in.takeIdle(positions) {
 		if offsets[p.Topic] == nil {
 			offsets[p.Topic] = map[int32]kgo.Offset{}
 		}
 		offsets[p.Topic][p.Partition] = kgo.NewOffset().At(at)
 	}
-	in.change(func() { in.client.AddConsumePartitions(offsets) })
+	if len(offsets) > 0 {
+		in.client.AddConsumePartitions(offsets)
+	}
+}
+
+// takeIdle ends the waiting, and gives those who waited with others. mu must be held.
+func (in *Inputs) takeIdle(positions map[Partition]int64) map[Partition]int64 {
+	if in.idle == nil {
+		return positions
+	}
+	in.late.Stop()
+	all := in.idle
+	in.idle, in.late = nil, nil
+	maps.Copy(all, positions)
+	return all
 }
 
 // Remove ends the reading of partitions. Nothing of them is delivered after it returns.
 func (in *Inputs) Remove(parts ...Partition) {
 	in.change(func() {
+		for _, p := range parts {
+			delete(in.idle, p)
+		}
 		in.client.RemoveConsumePartitions(byTopic(parts))
 		in.pauses.forget(parts) // a pause would outlive the removal
 	})
