@@ -16,16 +16,17 @@ type Suppression[K, V any] struct {
 	WaitMs            int64
 	// WindowEnd gives the end of the key's window; needed with UntilWindowCloses.
 	WindowEnd func(K) int64
-	// MaxRecords and MaxBytes bound the buffer; 0 is no bound.
+	// MaxRecords and MaxBytes bound the buffer; 0 is no bound, and with less nothing is held back.
 	MaxRecords int64
 	MaxBytes   int64
-	// ShutDownWhenFull makes a full buffer a *BufferFullError, fatal for the task; else the oldest updates are sent early.
+	// ShutDownWhenFull makes a full buffer a *BufferFullError; else the oldest updates are sent early.
 	ShutDownWhenFull bool
 	// Buffer names the store of kind SuppressBuffer.
 	Buffer Store[K, V]
 }
 
-// BufferFullError says that a suppression that must not send early has more to hold back than it may. It is Fatal.
+// BufferFullError says that a suppression that must not send early has more to hold back than it may. It is an error of the record that
+// came last, whose update is held back nevertheless: where the handler goes on, the buffer grows beyond its bounds.
 type BufferFullError struct {
 	Node                string
 	Records, MaxRecords int64
@@ -37,15 +38,15 @@ func (e *BufferFullError) Error() string {
 		e.Node, e.Records, bound(e.MaxRecords), e.Bytes, bound(e.MaxBytes))
 }
 
-// Fatal marks the error as fatal for the task.
-func (e *BufferFullError) Fatal() {}
-
 func bound(n int64) string {
 	if n == 0 {
 		return "any number"
 	}
-	return fmt.Sprint(n)
+	return fmt.Sprint(max(n, 0))
 }
+
+// exceeds tells whether n is more than a bound allows.
+func exceeds(n, bound int64) bool { return bound != 0 && n > max(bound, 0) }
 
 // NewSuppress makes the node: K, Change[V] to the same. What is sent has the time and headers of the update's own record. It enables old
 // values in parent, which then has its store.
@@ -79,7 +80,7 @@ func (t *suppressed[K, V]) New(rt Runtime, children []Child) (Instance, error) {
 	n := &suppressor[K, V]{Suppression: t.Suppression, rt: rt, ctx: rt.Context(), raw: newRawRecords(rt), out: out, time: newStreamTime(rt)}
 	n.isDue = func() bool { return n.buffer.MinTime() <= n.time.now-n.WaitMs }
 	n.isFull = func() bool {
-		return n.MaxRecords > 0 && n.buffer.NumRecords() > n.MaxRecords || n.MaxBytes > 0 && n.buffer.Bytes() > n.MaxBytes
+		return exceeds(n.buffer.NumRecords(), n.MaxRecords) || exceeds(n.buffer.Bytes(), n.MaxBytes)
 	}
 	return Instance{Next: Guard(rt, n.process), Init: n.open}, nil
 }

@@ -201,7 +201,7 @@ func tableSource[K, V any](b *Builder, s *settings, topic string, key serde.Serd
 // GlobalTable reads a topic as a table that every instance holds in whole: a stream can be joined with it by any key, however the
 // topic is partitioned.
 func (b *Builder) GlobalTable[K, V any](topic string, key serde.Serde[K], value serde.Serde[V], opts ...Option) *GlobalTable[K, V] {
-	s := newSettings(opts, optName|optTimestamps|keyValueOptions&^(optNoLogging|changelogOptions))
+	s := newSettings(opts, optName|optTimestamps|keyValueOptions&^(optMaterialized|optNoLogging|changelogOptions))
 	m := b.keyValueStore(s, topic+"-", false)
 	m.spec.Logged, m.spec.Caching = false, false // nothing is below a global table, and nothing is committed for it
 	if m.spec.Kind == state.Versioned {

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/tributary-io/tributary/internal/logical"
@@ -23,6 +24,7 @@ type cogrouped[K, A any] struct {
 
 // cogroupInput is one input without the type of its values.
 type cogroupInput[K, A any] struct {
+	group       any // the *grouped that it is
 	rekeyed     bool
 	sources     []string
 	node        *logical.Node
@@ -46,7 +48,8 @@ func (g *GroupedStream[K, V]) TryCogroup[A any](add func(key K, value V, agg A) 
 	return &Cogrouped[K, A]{c}
 }
 
-// Cogroup adds another grouped stream, with the same keys and perhaps other values.
+// Cogroup adds another grouped stream, with the same keys and perhaps other values. A stream that is there already gets add in place of the
+// aggregator that it had, as in Kafka Streams.
 func (c *Cogrouped[K, A]) Cogroup[V any](g *GroupedStream[K, V], add func(key K, value V, agg A) A) *Cogrouped[K, A] {
 	return c.TryCogroup(g, lift3(add))
 }
@@ -58,7 +61,13 @@ func (c *Cogrouped[K, A]) TryCogroup[V any](g *GroupedStream[K, V], add func(key
 		return c
 	}
 	more := &cogrouped[K, A]{b: c.c.b, key: either(c.c.key, g.g.key)}
-	more.inputs = append(append(more.inputs, c.c.inputs...), newCogroupInput(g.g, add))
+	more.inputs = append(more.inputs, c.c.inputs...)
+	input := newCogroupInput(g.g, add)
+	if i := slices.IndexFunc(more.inputs, func(in cogroupInput[K, A]) bool { return in.group == input.group }); i >= 0 {
+		more.inputs[i] = input
+	} else {
+		more.inputs = append(more.inputs, input)
+	}
 	return &Cogrouped[K, A]{more}
 }
 
@@ -71,7 +80,7 @@ func newCogroupInput[K, V, A any](g *grouped[K, V], add func(K, V, A) (A, error)
 		return processors.Aggregating(init, add, nil, merge)
 	}
 	return cogroupInput[K, A]{
-		rekeyed: g.in.rekeyed, sources: g.in.sources, node: g.in.node, topicName: g.topicName,
+		group: g, rekeyed: g.in.rekeyed, sources: g.in.sources, node: g.in.node, topicName: g.topicName,
 		repartition: func(base string, named bool) *logical.Node {
 			return b.graph.NewRepartition(base, named, throughTopic(b, g.key, g.value, partitioning[K, V]{}))
 		},

@@ -16,8 +16,8 @@ import (
 type Suppression struct {
 	windowCloses bool
 	wait         time.Duration
-	maxRecords   int64
-	maxBytes     int64
+	maxRecords   bound
+	maxBytes     bound
 	shutDown     bool
 	emitEarly    bool
 }
@@ -29,15 +29,29 @@ func UntilWindowCloses() Suppression { return Suppression{windowCloses: true} }
 // UntilTimeLimit holds the changes of a key back for so long, in stream time, from the first one on, and then sends the last of them.
 func UntilTimeLimit(d time.Duration) Suppression { return Suppression{wait: d} }
 
+// bound is that of a buffer, if it is given.
+type bound struct {
+	given bool
+	n     int64
+}
+
+// forNode is the bound as the node takes it, which has 0 for none.
+func (b bound) forNode() int64 {
+	if b.given && b.n == 0 {
+		return -1
+	}
+	return b.n
+}
+
 // MaxRecords bounds the number of keys held back. A full buffer emits the oldest early, unless ShutDownWhenFull says otherwise.
 func (s Suppression) MaxRecords(n int64) Suppression {
-	s.maxRecords = n
+	s.maxRecords = bound{true, n}
 	return s
 }
 
 // MaxBytes bounds the size of what is held back.
 func (s Suppression) MaxBytes(n int64) Suppression {
-	s.maxBytes = n
+	s.maxBytes = bound{true, n}
 	return s
 }
 
@@ -47,7 +61,8 @@ func (s Suppression) EmitEarlyWhenFull() Suppression {
 	return s
 }
 
-// ShutDownWhenFull stops the application when the buffer is full.
+// ShutDownWhenFull makes a full buffer an error of the record that came last, a *processors.BufferFullError, which stops the application
+// unless the handler of processing errors goes on.
 func (s Suppression) ShutDownWhenFull() Suppression {
 	s.shutDown, s.emitEarly = true, false
 	return s
@@ -58,13 +73,13 @@ func (s Suppression) check(o *operation, node *logical.Node) (graceMs int64) {
 	if s.wait < 0 {
 		o.bad(plan.InvalidArgument, "changes can't be held back for a negative time: %v", s.wait)
 	}
-	if s.maxRecords < 0 || s.maxBytes < 0 {
-		o.bad(plan.InvalidArgument, "the bounds of the buffer can't be negative: %d records, %d bytes", s.maxRecords, s.maxBytes)
+	if s.maxRecords.n < 0 || s.maxBytes.n < 0 {
+		o.bad(plan.InvalidArgument, "the bounds of the buffer can't be negative: %d records, %d bytes", s.maxRecords.n, s.maxBytes.n)
 	}
 	if !s.windowCloses {
 		return 0
 	}
-	if s.emitEarly || (s.maxRecords > 0 || s.maxBytes > 0) && !s.shutDown {
+	if s.emitEarly || (s.maxRecords.given || s.maxBytes.given) && !s.shutDown {
 		o.bad(plan.InvalidArgument, "results that wait for their window to close can't be emitted early: bound the buffer with ShutDownWhenFull")
 	}
 	grace, ok := node.FindGrace()
@@ -93,7 +108,7 @@ func suppress[K, V any](t *table[K, V], how Suppression, opts []Option) *table[K
 	o.needStoreSerdes(needSerdes(key, value))
 	proc := processors.NewSuppress(t.proc, processors.Suppression[K, V]{
 		UntilWindowCloses: how.windowCloses, GraceMs: graceMs, WaitMs: how.wait.Milliseconds(), WindowEnd: t.windowEnd(o, how),
-		MaxRecords: how.maxRecords, MaxBytes: how.maxBytes, ShutDownWhenFull: how.shutDown,
+		MaxRecords: how.maxRecords.forNode(), MaxBytes: how.maxBytes.forNode(), ShutDownWhenFull: how.shutDown,
 		Buffer: kept(b, processors.Store[K, V]{Name: spec.Name, Key: key, Value: value}),
 	})
 	node := logical.NewNode(name, &logical.Processor{Supplier: proc, Stores: []*state.Spec{spec}})

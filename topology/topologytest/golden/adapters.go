@@ -5,9 +5,9 @@ import (
 )
 
 // asProcessor makes a library processor of a kind.
-func asProcessor[K, V, V2 any](k kind, key goType[K], in goType[V], out goType[V2]) func() processors.Processor[K, V, any, V2] {
-	return func() processors.Processor[K, V, any, V2] {
-		return &processor[K, V, V2]{behaviour: k.make(), key: key, in: in, out: out}
+func asProcessor[K, V, K2, V2 any](k kind, key goType[K], in goType[V], outKey goType[K2], out goType[V2]) func() processors.Processor[K, V, K2, V2] {
+	return func() processors.Processor[K, V, K2, V2] {
+		return &processor[K, V, K2, V2]{behaviour: k.make(), key: key, in: in, outKey: outKey, out: out}
 	}
 }
 
@@ -30,38 +30,43 @@ func input[K, V any](r *processors.Record[K, V], key goType[K], value goType[V])
 	return in
 }
 
-type processor[K, V, V2 any] struct {
+type processor[K, V, K2, V2 any] struct {
 	behaviour behaviour
 	key       goType[K]
 	in        goType[V]
+	outKey    goType[K2]
 	out       goType[V2]
-	ctx       *context[V2]
+	ctx       *context[K2, V2]
 }
 
-func (p *processor[K, V, V2]) Init(ctx processors.ProcessorContext[any, V2]) error {
-	p.ctx = &context[V2]{BaseContext: ctx, ctx: ctx, out: p.out}
+func (p *processor[K, V, K2, V2]) Init(ctx processors.ProcessorContext[K2, V2]) error {
+	p.ctx = &context[K2, V2]{BaseContext: ctx, ctx: ctx, key: p.outKey, out: p.out}
 	if p.behaviour.init == nil {
 		return nil
 	}
 	return p.behaviour.init(p.ctx)
 }
 
-func (p *processor[K, V, V2]) Process(r *processors.Record[K, V]) error {
+func (p *processor[K, V, K2, V2]) Process(r *processors.Record[K, V]) error {
 	return p.behaviour.process(p.ctx, input(r, p.key, p.in))
 }
 
-func (p *processor[K, V, V2]) Close() error { return nil }
+func (p *processor[K, V, K2, V2]) Close() error { return nil }
 
 // context is a library context as a procContext.
-type context[V any] struct {
+type context[K, V any] struct {
 	processors.BaseContext
-	ctx processors.ProcessorContext[any, V]
+	ctx processors.ProcessorContext[K, V]
+	key goType[K]
 	out goType[V]
 }
 
-func (c *context[V]) forward(r record, child string) error {
-	out := &processors.Record[any, V]{Key: r.key, Value: c.out.in(r.value), KeyNull: r.key == nil, ValueNull: r.value == nil,
+func (c *context[K, V]) forward(r record, child string) error {
+	out := &processors.Record[K, V]{Value: c.out.in(r.value), KeyNull: r.key == nil, ValueNull: r.value == nil,
 		Timestamp: r.timestamp, Headers: r.headers}
+	if r.key != nil {
+		out.Key = c.key.in(r.key)
+	}
 	if child == "" {
 		return c.ctx.Forward(out)
 	}

@@ -28,7 +28,7 @@ func (b *build) applyNode(op string, o *object) (known bool, err error) {
 
 func (b *build) addSource(o *object) error {
 	types := topicTypes{o.typ("key"), o.typ("value")}
-	opts, err := consumed(o, anyType)
+	opts, err := consumed[any](o, anyType)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (b *build) addProcessor(o *object) error {
 		return err
 	}
 	b.papi[o.str("name")] = topicTypes{k.key, k.value}
-	newProcessor := asProcessor(k, anyType, anyType, anyType)
+	newProcessor := asProcessor(k, anyType, anyType, anyType, anyType)
 	b.b.AddProcessor(o.str("name"), newProcessor, parents, opts...)
 	return nil
 }
@@ -109,7 +109,7 @@ func (b *build) addFilledStore(op string, o *object) error {
 		return err
 	}
 	b.noteInput(types, o.str("topic"))
-	newProcessor := asProcessor(k, anyType, anyType, anyType)
+	newProcessor := asProcessor(k, anyType, anyType, anyType, anyType)
 	source, topic, name := o.str("sourceName"), o.str("topic"), o.str("name")
 	var opts []topology.Option
 	if o.has("timestampExtractor") {

@@ -24,10 +24,10 @@ func (b *build) applySource(op string, o *object) (known bool, err error) {
 }
 
 // consumed are the options of a source that reads values of the Go type.
-func consumed[V any](o *object, value goType[V]) (options, error) {
+func consumed[K, V any](o *object, value goType[V]) (options, error) {
 	opts := named(o)
 	if o.has("timestampExtractor") {
-		e, err := extractor[any](o.str("timestampExtractor"), value)
+		e, err := extractor[K](o.str("timestampExtractor"), value)
 		if err != nil {
 			return nil, err
 		}
@@ -45,19 +45,26 @@ func consumed[V any](o *object, value goType[V]) (options, error) {
 
 func (b *build) addStream(o *object) error {
 	types := topicTypes{o.typ("key"), o.typ("value")}
-	if types.value == typeInt64 {
-		return addStreamOf(b, o, types, nullableInt64)
+	if types.key.isWindowed() && !b.nullKeys {
+		return addStreamBy(b, o, types, windowType)
 	}
-	return addStreamOf(b, o, types, anyType)
+	return addStreamBy(b, o, types, anyType)
 }
 
-func addStreamOf[V any](b *build, o *object, types topicTypes, value goType[V]) error {
-	opts, err := consumed(o, value)
+func addStreamBy[K any](b *build, o *object, types topicTypes, key goType[K]) error {
+	if types.value == typeInt64 {
+		return addStreamOf(b, o, types, key, nullableInt64)
+	}
+	return addStreamOf(b, o, types, key, anyType)
+}
+
+func addStreamOf[K, V any](b *build, o *object, types topicTypes, k goType[K], value goType[V]) error {
+	opts, err := consumed[K](o, value)
 	if err != nil {
 		return err
 	}
-	key, val := types.key.Serde(), value.serde(types.value)
-	var s *topology.Stream[any, V]
+	key, val := k.serde(types.key), value.serde(types.value)
+	var s *topology.Stream[K, V]
 	switch {
 	case o.has("pattern"):
 		b.notePattern(o.str("pattern"), types)
@@ -69,20 +76,27 @@ func addStreamOf[V any](b *build, o *object, types topicTypes, value goType[V]) 
 		b.noteInput(types, o.str("topic"))
 		s = b.b.Stream(o.str("topic"), key, val, opts...)
 	}
-	b.put(o, &stream[any, V]{s, anyType, value, types.key, types.value})
+	b.put(o, &stream[K, V]{s, k, value, types.key, types.value})
 	return nil
 }
 
 func (b *build) addTable(o *object) error {
 	types := topicTypes{o.typ("key"), o.typ("value")}
-	if types.value == typeInt64 {
-		return addTableOf(b, o, types, nullableInt64)
+	if types.key.isWindowed() {
+		return addTableBy(b, o, types, windowType)
 	}
-	return addTableOf(b, o, types, anyType)
+	return addTableBy(b, o, types, anyType)
 }
 
-func addTableOf[V any](b *build, o *object, types topicTypes, value goType[V]) error {
-	opts, err := consumed(o, value)
+func addTableBy[K any](b *build, o *object, types topicTypes, key goType[K]) error {
+	if types.value == typeInt64 {
+		return addTableOf(b, o, types, key, nullableInt64)
+	}
+	return addTableOf(b, o, types, key, anyType)
+}
+
+func addTableOf[K, V any](b *build, o *object, types topicTypes, key goType[K], value goType[V]) error {
+	opts, err := consumed[K](o, value)
 	if err != nil {
 		return err
 	}
@@ -90,8 +104,8 @@ func addTableOf[V any](b *build, o *object, types topicTypes, value goType[V]) e
 		opts = append(opts, b.materialized(o, state.TimestampedKeyValue)...)
 	}
 	b.noteInput(types, o.str("topic"))
-	t := b.b.Table(o.str("topic"), types.key.Serde(), value.serde(types.value), opts...)
-	b.put(o, newTable(b, t, anyType, value, types))
+	t := b.b.Table(o.str("topic"), key.serde(types.key), value.serde(types.value), opts...)
+	b.put(o, newTable(b, t, key, value, types))
 	return nil
 }
 
@@ -105,7 +119,7 @@ func (g *globalNode) types() topicTypes { return g.both }
 
 func (b *build) addGlobalTable(o *object) error {
 	types := topicTypes{o.typ("key"), o.typ("value")}
-	opts, err := consumed(o, anyType)
+	opts, err := consumed[any](o, anyType)
 	if err != nil {
 		return err
 	}
@@ -121,7 +135,7 @@ func (b *build) addGlobalTable(o *object) error {
 
 func (b *build) addGlobalStore(o *object) error {
 	types := topicTypes{o.typ("key"), o.typ("value")}
-	opts, err := consumed(o, anyType)
+	opts, err := consumed[any](o, anyType)
 	if err != nil {
 		return err
 	}
@@ -131,7 +145,7 @@ func (b *build) addGlobalStore(o *object) error {
 		return err
 	}
 	b.noteInput(types, o.str("topic"))
-	newProcessor := asProcessor(k, anyType, anyType, anyType)
+	newProcessor := asProcessor(k, anyType, anyType, anyType, anyType)
 	b.b.AddGlobalStore(store, o.str("topic"), types.key.Serde(), types.value.Serde(), newProcessor, opts...)
 	return nil
 }

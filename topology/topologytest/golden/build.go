@@ -11,13 +11,14 @@ import (
 
 // build interprets the topology of a scenario with the library's DSL.
 type build struct {
-	cfg     config
-	b       *topology.Builder
-	observe func(label string, key, value any)
-	labels  []string // that are observed
-	nodes   map[string]node
-	papi    map[string]topicTypes // what the nodes of the Processor API send
-	failed  *error
+	cfg      config
+	b        *topology.Builder
+	observe  func(label string, key, value any)
+	labels   []string // that are observed
+	nodes    map[string]node
+	papi     map[string]topicTypes // what the nodes of the Processor API send
+	failed   *error
+	nullKeys bool // are among the records of the scenario
 
 	inputs   map[string]topicTypes
 	patterns []patternTypes
@@ -36,9 +37,9 @@ type patternTypes struct {
 	types   topicTypes
 }
 
-func newBuild(cfg config, observe func(label string, key, value any)) *build {
+func newBuild(s *Scenario, cfg config, observe func(label string, key, value any)) *build {
 	return &build{
-		cfg: cfg, observe: observe, nodes: map[string]node{}, papi: map[string]topicTypes{},
+		cfg: cfg, nullKeys: s.pipesNullKeys(), observe: observe, nodes: map[string]node{}, papi: map[string]topicTypes{},
 		inputs: map[string]topicTypes{}, outputs: map[string]topicTypes{}, stores: map[string]storeTypes{}, untimed: map[string]bool{},
 	}
 }

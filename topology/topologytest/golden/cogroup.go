@@ -31,10 +31,10 @@ func (b *build) cogroup(o *object) error {
 	}
 	var n node
 	var err error
-	if inputs[0].agg.out == typeInt64 {
-		n, err = cogroupTo(b, o, inputs, nullableInt64)
+	if inputs[0].group.types().key.isWindowed() {
+		n, err = cogroupBy(b, o, inputs, windowType)
 	} else {
-		n, err = cogroupTo(b, o, inputs, anyType)
+		n, err = cogroupBy(b, o, inputs, anyType)
 	}
 	if err == nil {
 		b.put(o, n)
@@ -42,50 +42,63 @@ func (b *build) cogroup(o *object) error {
 	return err
 }
 
-func cogroupTo[A any](b *build, o *object, inputs []cogroupInput, out goType[A]) (node, error) {
-	var c *topology.Cogrouped[any, A]
+func cogroupBy[K any](b *build, o *object, inputs []cogroupInput, key goType[K]) (node, error) {
+	if inputs[0].agg.out == typeInt64 {
+		return cogroupTo(b, o, inputs, key, nullableInt64)
+	}
+	return cogroupTo(b, o, inputs, key, anyType)
+}
+
+func cogroupTo[K, A any](b *build, o *object, inputs []cogroupInput, key goType[K], out goType[A]) (node, error) {
+	var c *topology.Cogrouped[K, A]
 	for _, in := range inputs {
 		var ok bool
 		if c, ok = addCogroup(c, in.group, in.agg, out); !ok {
 			return nil, unsupported("a cogroup with a %T", in.group)
 		}
 	}
-	first := folds[any, any, A]{a: inputs[0].agg, key: anyType, val: anyType, agg: out}
-	types := topicTypes{inputs[0].group.types().key, first.a.out}
-	kind := state.TimestampedKeyValue
-	var w windowSpec
 	if o.has("windows") {
-		w = parseWindows(o.obj("windows"))
-		kind = state.TimestampedWindow
-		if w.session {
-			kind = state.Session
+		plain, ok := any(c).(*topology.Cogrouped[any, A])
+		if !ok {
+			return nil, unsupported("windows of keys that are in windows already")
 		}
+		return cogroupWindows(b, o, inputs[0], plain, out), nil
 	}
-	opts := serdes(append(named(o), b.materialized(o, kind)...), anyType, types.key, out, types.value)
-	switch kind {
-	case state.TimestampedKeyValue:
-		return newTable(b, c.Aggregate(first.init, opts...), anyType, out, types), nil
-	case state.Session:
-		t := c.Sessions(w.sessions).Aggregate(first.init, first.merge, opts...)
-		return newTable(b, topology.FlattenTable(t), windowType, out, topicTypes{w.key(types.key), types.value}), nil
+	first := folds[K, any, A]{a: inputs[0].agg, key: key, val: anyType, agg: out}
+	types := topicTypes{inputs[0].group.types().key, first.a.out}
+	opts := serdes(append(named(o), b.materialized(o, state.TimestampedKeyValue)...), key, types.key, out, types.value)
+	return newTable(b, c.Aggregate(first.init, opts...), key, out, types), nil
+}
+
+func cogroupWindows[A any](b *build, o *object, in cogroupInput, c *topology.Cogrouped[any, A], out goType[A]) node {
+	w := parseWindows(o.obj("windows"))
+	kind := state.TimestampedWindow
+	if w.session {
+		kind = state.Session
 	}
-	t := c.Windowed(w.windows).Aggregate(first.init, opts...)
-	return newTable(b, topology.FlattenTable(t), windowType, out, topicTypes{w.key(types.key), types.value}), nil
+	first := folds[any, any, A]{a: in.agg, key: anyType, val: anyType, agg: out}
+	key := in.group.types().key
+	types := topicTypes{w.key(key), first.a.out}
+	opts := serdes(append(named(o), b.materialized(o, kind)...), anyType, key, out, types.value)
+	if w.session {
+		return newWindowTable(b, c.Sessions(w.sessions).Aggregate(first.init, first.merge, opts...), out, types)
+	}
+	return newWindowTable(b, c.Windowed(w.windows).Aggregate(first.init, opts...), out, types)
 }
 
 // addCogroup adds an input to a cogroup, and starts it with the first.
-func addCogroup[A any](c *topology.Cogrouped[any, A], group node, a aggregator, out goType[A]) (*topology.Cogrouped[any, A], bool) {
+func addCogroup[K, A any](c *topology.Cogrouped[K, A], group node, a aggregator, out goType[A]) (*topology.Cogrouped[K, A], bool) {
 	switch g := group.(type) {
-	case *grouped[any, any]:
+	case *grouped[K, any]:
 		return addCogroupOf(c, g, a, out), true
-	case *grouped[any, *int64]:
+	case *grouped[K, *int64]:
 		return addCogroupOf(c, g, a, out), true
 	}
 	return nil, false
 }
 
-func addCogroupOf[V, A any](c *topology.Cogrouped[any, A], g *grouped[any, V], a aggregator, out goType[A]) *topology.Cogrouped[any, A] {
-	f := folds[any, V, A]{a, anyType, g.v, out}
+func addCogroupOf[K, V, A any](c *topology.Cogrouped[K, A], g *grouped[K, V], a aggregator, out goType[A]) *topology.Cogrouped[K, A] {
+	f := folds[K, V, A]{a, g.k, g.v, out}
 	if c == nil {
 		return g.g.Cogroup(f.add)
 	}

@@ -34,8 +34,15 @@ func (s *stream[K, V]) groupByKey(opts options) node {
 }
 
 func (s *stream[K, V]) groupBy(m typed, opts options) node {
-	opts = append(opts, topology.KeySerde(m.out.Serde()), s.valueOption())
-	return &grouped[any, V]{s.s.GroupBy(s.apply(m.f), opts...), anyType, s.v, topicTypes{m.out, s.vt}}
+	if m.stays() {
+		return groupStreamTo(s, m, windowType, opts)
+	}
+	return groupStreamTo(s, m, anyType, opts)
+}
+
+func groupStreamTo[K, V, K2 any](s *stream[K, V], m typed, key goType[K2], opts options) node {
+	opts = append(opts, topology.KeySerde(key.serde(m.out)), s.valueOption())
+	return &grouped[K2, V]{s.s.GroupBy(s.keyBy(m, key), opts...), key, s.v, topicTypes{m.out, s.vt}}
 }
 
 // folds calls the functions of an aggregator with the Go types of keys, values and aggregates.
@@ -106,12 +113,12 @@ func (g *windowed[V]) storeKind() state.Kind { return state.TimestampedWindow }
 
 func (g *windowed[V]) count(b *build, opts options) node {
 	t := g.g.Count(serdes(opts, anyType, g.both.key, int64Type, typeInt64)...)
-	return newTable(b, topology.FlattenTable(t), windowType, int64Type, topicTypes{g.key, typeInt64})
+	return newWindowTable(b, t, int64Type, topicTypes{g.key, typeInt64})
 }
 
 func (g *windowed[V]) reduce(b *build, r reducer, opts options) (node, error) {
 	t := g.g.Reduce(reducing(r.add, g.v), serdes(opts, anyType, g.both.key, g.v, g.both.value)...)
-	return newTable(b, topology.FlattenTable(t), windowType, g.v, topicTypes{g.key, g.both.value}), nil
+	return newWindowTable(b, t, g.v, topicTypes{g.key, g.both.value}), nil
 }
 
 func (g *windowed[V]) aggregate(b *build, a aggregator, opts options) (node, error) {
@@ -124,7 +131,7 @@ func (g *windowed[V]) aggregate(b *build, a aggregator, opts options) (node, err
 func aggregateWindowsTo[V, A any](b *build, g *windowed[V], a aggregator, out goType[A], opts options) node {
 	f := folds[any, V, A]{a, anyType, g.v, out}
 	t := g.g.Aggregate(f.init, f.add, serdes(opts, anyType, g.both.key, out, a.out)...)
-	return newTable(b, topology.FlattenTable(t), windowType, out, topicTypes{g.key, a.out})
+	return newWindowTable(b, t, out, topicTypes{g.key, a.out})
 }
 
 // sessions is a stream grouped by key and session.
@@ -140,12 +147,12 @@ func (g *sessions[V]) storeKind() state.Kind { return state.Session }
 
 func (g *sessions[V]) count(b *build, opts options) node {
 	t := g.g.Count(serdes(opts, anyType, g.both.key, int64Type, typeInt64)...)
-	return newTable(b, topology.FlattenTable(t), windowType, int64Type, topicTypes{g.both.key.sessionWindowed(), typeInt64})
+	return newWindowTable(b, t, int64Type, topicTypes{g.both.key.sessionWindowed(), typeInt64})
 }
 
 func (g *sessions[V]) reduce(b *build, r reducer, opts options) (node, error) {
 	t := g.g.Reduce(reducing(r.add, g.v), serdes(opts, anyType, g.both.key, g.v, g.both.value)...)
-	return newTable(b, topology.FlattenTable(t), windowType, g.v, topicTypes{g.both.key.sessionWindowed(), g.both.value}), nil
+	return newWindowTable(b, t, g.v, topicTypes{g.both.key.sessionWindowed(), g.both.value}), nil
 }
 
 func (g *sessions[V]) aggregate(b *build, a aggregator, opts options) (node, error) {
@@ -158,7 +165,7 @@ func (g *sessions[V]) aggregate(b *build, a aggregator, opts options) (node, err
 func aggregateSessionsTo[V, A any](b *build, g *sessions[V], a aggregator, out goType[A], opts options) node {
 	f := folds[any, V, A]{a, anyType, g.v, out}
 	t := g.g.Aggregate(f.init, f.add, f.merge, serdes(opts, anyType, g.both.key, out, a.out)...)
-	return newTable(b, topology.FlattenTable(t), windowType, out, topicTypes{g.both.key.sessionWindowed(), a.out})
+	return newWindowTable(b, t, out, topicTypes{g.both.key.sessionWindowed(), a.out})
 }
 
 // windowSpec is a windows object of the format.

@@ -231,19 +231,25 @@ func (t *table[K, V]) joinForeign(b *build, j joinOp, key typed, other node) (no
 		return joinForeignWith(b, t, other, key, j), nil
 	case *table[any, *int64]:
 		return joinForeignWith(b, t, other, key, j), nil
+	case *table[topology.Window[any], any]:
+		return joinForeignWith(b, t, other, key, j), nil
+	case *table[topology.Window[any], int64]:
+		return joinForeignWith(b, t, other, key, j), nil
+	case *table[topology.Window[any], *int64]:
+		return joinForeignWith(b, t, other, key, j), nil
 	}
 	return nil, unsupported("a foreign key join of %T with %T", t, other)
 }
 
-func joinForeignWith[K, V, R any](b *build, t *table[K, V], other *table[any, R], key typed, j joinOp) node {
+func joinForeignWith[K, V, K2, R any](b *build, t *table[K, V], other *table[K2, R], key typed, j joinOp) node {
 	return joinForeignTo(b, t, other, key, j, anyType)
 }
 
-func joinForeignTo[K, V, R, O any](b *build, t *table[K, V], other *table[any, R], key typed, j joinOp, out goType[O]) node {
+func joinForeignTo[K, V, K2, R, O any](b *build, t *table[K, V], other *table[K2, R], key typed, j joinOp, out goType[O]) node {
 	f := sides(j, t.k, t.v, other.v, out)
 	var none K
 	opts := serdes(slices.Clip(j.opts), t.k, t.both.key, out, j.join.out)
-	foreign := func(k K, v V) any { return key.f(t.k.out(k), t.v.out(v)) }
+	foreign := func(k K, v V) K2 { return other.k.in(key.f(t.k.out(k), t.v.out(v))) }
 	var joined *topology.Table[K, O]
 	if j.kind == "left" {
 		joined = t.t.LeftJoinForeign(other.t, foreign, func(l V, r *R) O { return f(none, &l, r) }, opts...)

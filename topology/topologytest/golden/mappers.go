@@ -138,7 +138,7 @@ func parseSelector(spec string, kt, vt Type) (typed, error) {
 	case "windowStart":
 		return typed{func(k, _ any) any { return windowOf(k).Start }, typeInt64, true}, nil
 	case "failOn":
-		return typed{func(k, v any) any { failOn(a, v); return k }, kt, false}, nil
+		return typed{func(k, v any) any { failOn(a, v); return k }, kt, true}, nil
 	}
 	return typed{}, unsupported("selector %q", spec)
 }

@@ -33,7 +33,7 @@ func (b *build) unlogged(o *object, kind state.Kind) options {
 		opts = append(opts, topology.LRU(int(m.int("lru"))))
 	case m.boolOr("supplier", false):
 		spec := supplied(m, name, kind)
-		b.untimed[name] = spec.Kind == state.KeyValue
+		b.untimed[name] = spec.Kind == state.KeyValue || spec.Kind == state.Window
 		opts = append(opts, topology.StoreAs(spec))
 	default:
 		opts = append(opts, storeType(m)...)

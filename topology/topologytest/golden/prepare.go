@@ -52,7 +52,7 @@ func Prepare(s *Scenario) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{scenario: s, cfg: cfg, build: newBuild(cfg, func(string, any, any) {})}
+	r := &run{scenario: s, cfg: cfg, build: newBuild(s, cfg, func(string, any, any) {})}
 	p := &Prepared{Handlers: cfg.handlers(), deadLetters: cfg.dlqTopic}
 	if p.Plan, err = r.build.plan(s.topology); err != nil {
 		return nil, err

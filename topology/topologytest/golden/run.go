@@ -77,7 +77,7 @@ func Run(s *Scenario) (Result, error) {
 		return nil, err
 	}
 	r := &run{scenario: s, cfg: cfg, step: -1, result: Result{}, observed: map[string]any{}, outputs: map[string][]any{}, changelogs: map[string][]any{}, repartitions: map[string][]any{}}
-	r.build = newBuild(cfg, r.observe)
+	r.build = newBuild(s, cfg, r.observe)
 	built, err := r.build.plan(s.topology)
 	if buildErr := asBuildError(err); buildErr != nil {
 		return Result{"error": map[string]any{"at": "build", "kind": kindOfBuild(buildErr), "message": buildErr.Error()}}, nil

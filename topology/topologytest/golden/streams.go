@@ -61,6 +61,11 @@ func (s *stream[K, V]) apply(f function) func(K, V) any {
 	return func(k K, v V) any { return f(s.k.out(k), s.v.out(v)) }
 }
 
+// keyBy makes keys with a selector.
+func (s *stream[K, V]) keyBy[K2 any](m typed, key goType[K2]) func(K, V) K2 {
+	return func(k K, v V) K2 { return key.in(m.f(s.k.out(k), s.v.out(v))) }
+}
+
 func (s *stream[K, V]) keyOption() topology.Option { return topology.KeySerde(s.k.serde(s.kt)) }
 
 func (s *stream[K, V]) valueOption() topology.Option { return topology.ValueSerde(s.v.serde(s.vt)) }
@@ -101,34 +106,48 @@ func mapValuesTo[K, V, V2 any](s *stream[K, V], m typed, out goType[V2], opts op
 }
 
 func (s *stream[K, V]) mapBoth(key, value typed, opts options) node {
-	if value.out == typeInt64 {
-		return mapTo(s, key, value, nullableInt64, opts)
+	if key.stays() {
+		return mapBy(s, key, value, windowType, opts)
 	}
-	return mapTo(s, key, value, anyType, opts)
+	return mapBy(s, key, value, anyType, opts)
 }
 
-func mapTo[K, V, V2 any](s *stream[K, V], key, value typed, out goType[V2], opts options) node {
+func mapBy[K, V, K2 any](s *stream[K, V], key, value typed, k goType[K2], opts options) node {
+	if value.out == typeInt64 {
+		return mapTo(s, key, value, k, nullableInt64, opts)
+	}
+	return mapTo(s, key, value, k, anyType, opts)
+}
+
+func mapTo[K, V, K2, V2 any](s *stream[K, V], key, value typed, k2 goType[K2], out goType[V2], opts options) node {
 	keyOf, valueOf := s.apply(key.f), s.apply(value.f)
-	opts = append(opts, topology.KeySerde(key.out.Serde()), topology.ValueSerde(out.serde(value.out)))
-	t := s.s.Map(func(k K, v V) (any, V2) { return keyOf(k, v), out.in(valueOf(k, v)) }, opts...)
-	return &stream[any, V2]{t, anyType, out, key.out, value.out}
+	opts = append(opts, topology.KeySerde(k2.serde(key.out)), topology.ValueSerde(out.serde(value.out)))
+	t := s.s.Map(func(k K, v V) (K2, V2) { return k2.in(keyOf(k, v)), out.in(valueOf(k, v)) }, opts...)
+	return &stream[K2, V2]{t, k2, out, key.out, value.out}
 }
 
 func (s *stream[K, V]) flatMap(f flat, opts options) node {
-	if f.value == typeInt64 {
-		return flatMapTo(s, f, nullableInt64, opts)
+	if f.key.isWindowed() {
+		return flatMapBy(s, f, windowType, opts)
 	}
-	return flatMapTo(s, f, anyType, opts)
+	return flatMapBy(s, f, anyType, opts)
 }
 
-func flatMapTo[K, V, V2 any](s *stream[K, V], f flat, out goType[V2], opts options) node {
-	opts = append(opts, topology.KeySerde(f.key.Serde()), topology.ValueSerde(out.serde(f.value)))
-	t := s.s.FlatMap(func(k K, v V, emit func(any, V2)) {
+func flatMapBy[K, V, K2 any](s *stream[K, V], f flat, key goType[K2], opts options) node {
+	if f.value == typeInt64 {
+		return flatMapTo(s, f, key, nullableInt64, opts)
+	}
+	return flatMapTo(s, f, key, anyType, opts)
+}
+
+func flatMapTo[K, V, K2, V2 any](s *stream[K, V], f flat, key goType[K2], out goType[V2], opts options) node {
+	opts = append(opts, topology.KeySerde(key.serde(f.key)), topology.ValueSerde(out.serde(f.value)))
+	t := s.s.FlatMap(func(k K, v V, emit func(K2, V2)) {
 		for _, p := range f.f(s.k.out(k), s.v.out(v)) {
-			emit(p.key, out.in(p.value))
+			emit(key.in(p.key), out.in(p.value))
 		}
 	}, opts...)
-	return &stream[any, V2]{t, anyType, out, f.key, f.value}
+	return &stream[K2, V2]{t, key, out, f.key, f.value}
 }
 
 func (s *stream[K, V]) flatMapValues(f flatValues, opts options) node {
@@ -149,8 +168,15 @@ func flatMapValuesTo[K, V, V2 any](s *stream[K, V], f flatValues, out goType[V2]
 }
 
 func (s *stream[K, V]) selectKey(m typed, opts options) node {
-	opts = append(opts, topology.KeySerde(m.out.Serde()), s.valueOption())
-	return &stream[any, V]{s.s.SelectKey(s.apply(m.f), opts...), anyType, s.v, m.out, s.vt}
+	if m.stays() {
+		return selectKeyTo(s, m, windowType, opts)
+	}
+	return selectKeyTo(s, m, anyType, opts)
+}
+
+func selectKeyTo[K, V, K2 any](s *stream[K, V], m typed, key goType[K2], opts options) node {
+	opts = append(opts, topology.KeySerde(key.serde(m.out)), s.valueOption())
+	return &stream[K2, V]{s.s.SelectKey(s.keyBy(m, key), opts...), key, s.v, m.out, s.vt}
 }
 
 func (s *stream[K, V]) action(f func(k, v any)) func(K, V) {
@@ -203,16 +229,23 @@ func (s *stream[K, V]) toDynamic(prefix string, m typed, opts options) {
 }
 
 func (s *stream[K, V]) process(k kind, opts options) node {
-	if k.value == typeInt64 {
-		return processTo(s, k, nullableInt64, opts)
+	if k.key.isWindowed() {
+		return processBy(s, k, windowType, opts)
 	}
-	return processTo(s, k, anyType, opts)
+	return processBy(s, k, anyType, opts)
 }
 
-func processTo[K, V, V2 any](s *stream[K, V], k kind, out goType[V2], opts options) node {
-	opts = append(slices.Clip(opts), topology.KeySerde(k.key.Serde()), topology.ValueSerde(out.serde(k.value)))
-	t := s.s.Process(asProcessor(k, s.k, s.v, out), opts...)
-	return &stream[any, V2]{t, anyType, out, k.key, k.value}
+func processBy[K, V, K2 any](s *stream[K, V], k kind, key goType[K2], opts options) node {
+	if k.value == typeInt64 {
+		return processTo(s, k, key, nullableInt64, opts)
+	}
+	return processTo(s, k, key, anyType, opts)
+}
+
+func processTo[K, V, K2, V2 any](s *stream[K, V], k kind, key goType[K2], out goType[V2], opts options) node {
+	opts = append(slices.Clip(opts), topology.KeySerde(key.serde(k.key)), topology.ValueSerde(out.serde(k.value)))
+	t := s.s.Process(asProcessor(k, s.k, s.v, key, out), opts...)
+	return &stream[K2, V2]{t, key, out, k.key, k.value}
 }
 
 func (s *stream[K, V]) processValues(k kind, opts options) node {

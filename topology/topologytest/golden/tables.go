@@ -27,12 +27,22 @@ type table[K, V any] struct {
 
 func (t *table[K, V]) types() topicTypes { return t.both }
 
-// newTable makes the node, and notes the types of the table's store. Stores of windowed results hold keys without windows.
+// newTable makes the node, and notes the types of the table's store.
 func newTable[K, V any](b *build, t *topology.Table[K, V], k goType[K], v goType[V], types topicTypes) *table[K, V] {
-	if name := t.StoreName(); name != "" {
-		b.stores[name] = storeTypes{types.key.plain(), types.value, b.untimed[name]}
-	}
+	b.noteStore(t.StoreName(), types)
 	return &table[K, V]{t, k, v, types}
+}
+
+// newWindowTable makes the node of a windowed aggregation, whose store has the windows apart from the keys.
+func newWindowTable[V any](b *build, t *topology.WindowedTable[any, V], v goType[V], types topicTypes) *table[topology.Window[any], V] {
+	b.noteStore(t.StoreName(), topicTypes{types.key.plain(), types.value})
+	return &table[topology.Window[any], V]{topology.FlattenTable(t), windowType, v, types}
+}
+
+func (b *build) noteStore(name string, types topicTypes) {
+	if name != "" {
+		b.stores[name] = storeTypes{types.key, types.value, b.untimed[name]}
+	}
 }
 
 func (t *table[K, V]) filter(b *build, p predicate, not bool, opts options) node {
@@ -66,19 +76,26 @@ func (t *table[K, V]) toStream(opts options) streamNode {
 }
 
 func (t *table[K, V]) groupBy(key, value typed, opts options) node {
-	if value.out == typeInt64 {
-		return groupTableTo(t, key, value, nullableInt64, opts)
+	if key.stays() {
+		return groupTableBy(t, key, value, windowType, opts)
 	}
-	return groupTableTo(t, key, value, anyType, opts)
+	return groupTableBy(t, key, value, anyType, opts)
 }
 
-func groupTableTo[K, V, V2 any](t *table[K, V], key, value typed, out goType[V2], opts options) node {
-	f := func(k K, v V) (any, V2) {
+func groupTableBy[K, V, K2 any](t *table[K, V], key, value typed, k goType[K2], opts options) node {
+	if value.out == typeInt64 {
+		return groupTableTo(t, key, value, k, nullableInt64, opts)
+	}
+	return groupTableTo(t, key, value, k, anyType, opts)
+}
+
+func groupTableTo[K, V, K2, V2 any](t *table[K, V], key, value typed, k2 goType[K2], out goType[V2], opts options) node {
+	f := func(k K, v V) (K2, V2) {
 		kk, vv := t.k.out(k), t.v.out(v)
-		return key.f(kk, vv), out.in(value.f(kk, vv))
+		return k2.in(key.f(kk, vv)), out.in(value.f(kk, vv))
 	}
 	types := topicTypes{key.out, value.out}
-	return &groupedTable[V2]{t.t.GroupBy(f, serdes(opts, anyType, types.key, out, types.value)...), out, types}
+	return &groupedTable[K2, V2]{t.t.GroupBy(f, serdes(opts, k2, types.key, out, types.value)...), k2, out, types}
 }
 
 func (t *table[K, V]) suppress(b *build, how topology.Suppression, opts options) node {
@@ -86,30 +103,31 @@ func (t *table[K, V]) suppress(b *build, how topology.Suppression, opts options)
 }
 
 // groupedTable is a grouped table.
-type groupedTable[V any] struct {
-	g    *topology.GroupedTable[any, V]
+type groupedTable[K, V any] struct {
+	g    *topology.GroupedTable[K, V]
+	k    goType[K]
 	v    goType[V]
 	both topicTypes
 }
 
-func (g *groupedTable[V]) types() topicTypes { return g.both }
+func (g *groupedTable[K, V]) types() topicTypes { return g.both }
 
-func (g *groupedTable[V]) storeKind() state.Kind { return state.TimestampedKeyValue }
+func (g *groupedTable[K, V]) storeKind() state.Kind { return state.TimestampedKeyValue }
 
-func (g *groupedTable[V]) count(b *build, opts options) node {
+func (g *groupedTable[K, V]) count(b *build, opts options) node {
 	t := topicTypes{g.both.key, typeInt64}
-	return newTable(b, g.g.Count(serdes(opts, anyType, t.key, int64Type, t.value)...), anyType, int64Type, t)
+	return newTable(b, g.g.Count(serdes(opts, g.k, t.key, int64Type, t.value)...), g.k, int64Type, t)
 }
 
-func (g *groupedTable[V]) reduce(b *build, r reducer, opts options) (node, error) {
+func (g *groupedTable[K, V]) reduce(b *build, r reducer, opts options) (node, error) {
 	if r.sub == nil {
 		return nil, unsupported("a reducer that can't take values out again, for a table")
 	}
-	opts = serdes(opts, anyType, g.both.key, g.v, g.both.value)
-	return newTable(b, g.g.Reduce(reducing(r.add, g.v), reducing(r.sub, g.v), opts...), anyType, g.v, g.both), nil
+	opts = serdes(opts, g.k, g.both.key, g.v, g.both.value)
+	return newTable(b, g.g.Reduce(reducing(r.add, g.v), reducing(r.sub, g.v), opts...), g.k, g.v, g.both), nil
 }
 
-func (g *groupedTable[V]) aggregate(b *build, a aggregator, opts options) (node, error) {
+func (g *groupedTable[K, V]) aggregate(b *build, a aggregator, opts options) (node, error) {
 	if a.sub == nil {
 		return nil, unsupported("an aggregator that can't take values out again, for a table")
 	}
@@ -119,10 +137,10 @@ func (g *groupedTable[V]) aggregate(b *build, a aggregator, opts options) (node,
 	return aggregateTableTo(b, g, a, anyType, opts), nil
 }
 
-func aggregateTableTo[V, A any](b *build, g *groupedTable[V], a aggregator, out goType[A], opts options) node {
-	f := folds[any, V, A]{a, anyType, g.v, out}
-	t := g.g.Aggregate(f.init, f.add, f.sub, serdes(opts, anyType, g.both.key, out, a.out)...)
-	return newTable(b, t, anyType, out, topicTypes{g.both.key, a.out})
+func aggregateTableTo[K, V, A any](b *build, g *groupedTable[K, V], a aggregator, out goType[A], opts options) node {
+	f := folds[K, V, A]{a, g.k, g.v, out}
+	t := g.g.Aggregate(f.init, f.add, f.sub, serdes(opts, g.k, g.both.key, out, a.out)...)
+	return newTable(b, t, g.k, out, topicTypes{g.both.key, a.out})
 }
 
 // toTable reads a stream as a table.

@@ -76,6 +76,7 @@ func (t Type) timeWindowed(size int64) Type {
 }
 func (t Type) sessionWindowed() Type { return Type{base: t.base, window: sessionWindow} }
 func (t Type) plain() Type           { return Type{base: t.base} }
+func (t Type) isWindowed() bool      { return t.window != noWindow }
 
 // Serde is the type's serde of any.
 func (t Type) Serde() serde.Serde[any] { return typeSerde{t} }

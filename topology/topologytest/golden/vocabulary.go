@@ -24,6 +24,9 @@ type typed struct {
 	withKey bool
 }
 
+// stays tells whether a selector gives keys in windows, and never a null.
+func (t typed) stays() bool { return t.out.isWindowed() && t.withKey }
+
 // userError is what functions of the vocabulary fail with.
 type userError struct{ what string }
 
