@@ -75,7 +75,7 @@ var layers = []struct {
 	layer int
 	rooms []string
 }{
-	{0, []string{"serde", "lake/sink", "internal/filelock", "internal/child", "internal/faultproxy", "schemas"}},
+	{0, []string{"serde", "lake/sink", "internal/callsite", "internal/filelock", "internal/child", "internal/faultproxy", "schemas"}},
 	{1, []string{"state"}},
 	{2, []string{"processors"}},
 	{3, []string{"internal/plan", "internal/logical"}},

@@ -3,7 +3,8 @@ package processors
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
+
+	"github.com/tributary-io/tributary/internal/callsite"
 )
 
 // Fatal marks errors that must stop the task: no handler sees them again on their way up.
@@ -41,13 +42,23 @@ func (e *ProcessingError) Unwrap() error { return e.Err }
 // Fatal marks the error as fatal for the task.
 func (e *ProcessingError) Fatal() {}
 
-// PanicError is a panic in user code, caught with its stack.
+// PanicError is a panic in user code. Its message tells where, without the stack.
 type PanicError struct {
 	Value any
-	Stack []byte
+	// At is the "file.go:line" of the user's function in which it happened; of the place of the panic, if there is no such function in the stack.
+	At string
+	// Stack is the stack from the place of the panic on, without this module's own frames.
+	Stack string
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.Value, e.Stack) }
+// NewPanicError describes a panic that was recovered with the value. It must be called while the panic is being recovered from, by the function
+// that was deferred.
+func NewPanicError(value any) *PanicError {
+	at, stack := callsite.Panicked()
+	return &PanicError{Value: value, At: at, Stack: stack}
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v (%s)", e.Value, e.At) }
 
 // Unwrap gives the panic's value if it is an error.
 func (e *PanicError) Unwrap() error {
@@ -153,7 +164,7 @@ func Guard[K, V any](rt Runtime, body Next[K, V]) Next[K, V] {
 		ctx.Timestamp, ctx.Headers = r.Timestamp, r.Headers
 		defer func() {
 			if p := recover(); p != nil {
-				err = rt.Failed(&PanicError{Value: p, Stack: debug.Stack()})
+				err = rt.Failed(NewPanicError(p))
 			} else if err != nil {
 				err = rt.Failed(err)
 			}

@@ -81,7 +81,7 @@ func DeadLetterOnError(topic string) ErrorHandler {
 const (
 	HeaderErrorException  = "__streams.errors.exception"  // the error's Go type
 	HeaderErrorMessage    = "__streams.errors.message"    // its message, with the node
-	HeaderErrorStacktrace = "__streams.errors.stacktrace" // the stack of a panic, else the chain of wrapped errors
+	HeaderErrorStacktrace = "__streams.errors.stacktrace" // the chain of wrapped errors, with the stack of a panic
 	HeaderErrorTopic      = "__streams.errors.topic"
 	HeaderErrorPartition  = "__streams.errors.partition"
 	HeaderErrorOffset     = "__streams.errors.offset"
@@ -103,7 +103,7 @@ func (c *ErrorContext) DeadLetterHeaders() []Header {
 	return append(out,
 		Header{Key: HeaderErrorException, Value: []byte(fmt.Sprintf("%T", rootCause(c.Err)))},
 		Header{Key: HeaderErrorMessage, Value: []byte("node " + c.Node + ": " + c.Err.Error())},
-		Header{Key: HeaderErrorStacktrace, Value: []byte(errorChain(c.Err))},
+		Header{Key: HeaderErrorStacktrace, Value: []byte(stacktrace(c.Err))},
 		Header{Key: HeaderErrorTopic, Value: []byte(c.Topic)},
 		Header{Key: HeaderErrorPartition, Value: strconv.AppendInt(nil, int64(c.Partition), 10)},
 		Header{Key: HeaderErrorOffset, Value: strconv.AppendInt(nil, c.Offset, 10)},
@@ -120,11 +120,14 @@ func rootCause(err error) error {
 	}
 }
 
-// errorChain lists the wrapped errors, one a line; for a panic its stack is in the message already.
-func errorChain(err error) string {
+// stacktrace lists the wrapped errors, one a line, and below a panic its stack.
+func stacktrace(err error) string {
 	s := ""
 	for err != nil {
 		s += fmt.Sprintf("%T: %v\n", err, err)
+		if p, ok := err.(*PanicError); ok {
+			s += p.Stack
+		}
 		next, ok := err.(interface{ Unwrap() error })
 		if !ok {
 			break

@@ -2,7 +2,6 @@ package processors
 
 import (
 	"fmt"
-	"runtime/debug"
 	"slices"
 
 	"github.com/tributary-io/tributary/serde"
@@ -140,7 +139,7 @@ func (n *topicSink[K, V]) encode(to *boundTopic[K, V], r *Record[K, V]) (key, va
 	what := "key"
 	defer func() { // a panic of a serde is its error
 		if p := recover(); p != nil {
-			key, value, err = nil, nil, &SerializationError{What: what, Topic: to.topic, Err: &PanicError{Value: p, Stack: debug.Stack()}}
+			key, value, err = nil, nil, &SerializationError{What: what, Topic: to.topic, Err: NewPanicError(p)}
 		}
 	}()
 	if n.key, err = encode(&key, to.keys, n.key, r.Key, r.KeyNull); err != nil {

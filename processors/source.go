@@ -2,7 +2,6 @@ package processors
 
 import (
 	"reflect"
-	"runtime/debug"
 
 	"github.com/tributary-io/tributary/serde"
 )
@@ -71,7 +70,7 @@ func (h *topicHead[K, V]) Load(raw *RawRecord, partitionTime int64) (ts int64, e
 	stage := "key"
 	defer func() { // one for the three of them: a panic of a serde or of an extractor is its error
 		if p := recover(); p != nil {
-			ts, err = NoTimestamp, h.failed(stage, raw, &PanicError{Value: p, Stack: debug.Stack()})
+			ts, err = NoTimestamp, h.failed(stage, raw, NewPanicError(p))
 		}
 	}()
 	if r.Key, r.KeyNull, err = decode(h.keys, raw.Key, h.source.Table); err != nil {
@@ -134,6 +133,6 @@ func deserializationError(what string, raw *RawRecord, err error) error {
 // recovered turns a panic of a user's serde or extractor into an error.
 func recovered(err *error) {
 	if p := recover(); p != nil {
-		*err = &PanicError{Value: p, Stack: debug.Stack()}
+		*err = NewPanicError(p)
 	}
 }

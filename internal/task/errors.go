@@ -2,7 +2,6 @@ package task
 
 import (
 	"errors"
-	"runtime/debug"
 
 	"github.com/tributary-io/tributary/processors"
 )
@@ -16,15 +15,36 @@ func (e *fatalError) Fatal()        {}
 // recoverTo turns a panic into an error. It must be deferred.
 func recoverTo(err *error) {
 	if p := recover(); p != nil {
-		*err = &processors.PanicError{Value: p, Stack: debug.Stack()}
+		*err = processors.NewPanicError(p)
 	}
+}
+
+// logStack logs the stack of a panic, which its error doesn't show, once for each node and place: a panic comes back with each record of its kind.
+func (t *Task) logStack(nodeName string, err error) {
+	var p *processors.PanicError
+	if !errors.As(err, &p) {
+		return
+	}
+	place := nodeName + " " + p.At
+	if t.panicked[place] {
+		return
+	}
+	if t.panicked == nil {
+		t.panicked = make(map[string]bool)
+	}
+	t.panicked[place] = true
+	t.logger.Warn("user code panicked; its stack is shown once", "task", t.cfg.ID.String(), "node", nodeName, "error", p, "stack", p.Stack)
 }
 
 // located makes err fatal, and says where it happened unless it does so itself.
 func (t *Task) located(nodeName string, err error) error {
 	var p *processors.ProcessingError
+	if errors.As(err, &p) {
+		return err
+	}
+	t.logStack(nodeName, err)
 	var ts *processors.TimestampError
-	if errors.As(err, &p) || errors.As(err, &ts) || processors.IsFatal(err) {
+	if errors.As(err, &ts) || processors.IsFatal(err) {
 		return err
 	}
 	return t.processingError(nodeName, err)
@@ -76,6 +96,7 @@ func (t *Task) errorContext(n *node, err error) *processors.ErrorContext {
 
 // judge asks handler and does what it says: a dead letter first, then nil if the record is left out, else what fatal makes.
 func (t *Task) judge(handler processors.ErrorHandler, c *processors.ErrorContext, n *node, reason string, fatal func() error) error {
+	t.logStack(n.spec.Name, c.Err)
 	verdict := processors.Verdict{Fail: true}
 	if handler != nil {
 		verdict = handler(c)

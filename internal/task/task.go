@@ -109,6 +109,7 @@ type Task struct {
 	onCommit   []func() error // of nodes that hold updates back until the commit
 	shared     map[string]any // what nodes have in common
 
+	panicked        map[string]bool // nodes and places whose stack was logged
 	ledgerErr       error
 	committing      bool // within PrepareCommit
 	dirty           bool // something was processed since the last TakeDirty
@@ -157,6 +158,7 @@ func (t *Task) Init() error {
 		}
 		t.resetContext(t.nowMs())
 		if err := n.init(); err != nil {
+			t.logStack(n.spec.Name, err)
 			return fmt.Errorf("task %s: node %s can't be initialized: %w", t.cfg.ID, n.spec.Name, err)
 		}
 	}
@@ -171,6 +173,7 @@ func (t *Task) Close() error {
 			continue
 		}
 		if err := n.close(); err != nil {
+			t.logStack(n.spec.Name, err)
 			errs = append(errs, fmt.Errorf("task %s: node %s: %w", t.cfg.ID, n.spec.Name, err))
 		}
 	}
