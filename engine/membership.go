@@ -85,15 +85,15 @@ func (m *members) forget(runners map[task.ID]*runner) bool {
 	return len(m.claimed) < before
 }
 
-// BeforeJoin implements group.Handler: it waits for the conductor to commit. It doesn't wait for ever: a commit that is still in flight is
-// then refused by the coordinator, and taken back.
+// BeforeJoin implements group.Handler: it waits for the conductor to commit. It doesn't wait for ever, since members that
+// join too late lose their place: a commit that is still in flight is then refused by the coordinator, and taken back.
 func (m *members) BeforeJoin(ctx context.Context) {
 	done := make(chan struct{})
 	m.e.tell(hold{done})
 	select {
 	case <-done:
 	case <-ctx.Done():
-	case <-time.After(m.e.cfg.session / 3):
+	case <-time.After(min(m.e.cfg.session, m.e.cfg.rebalance) / 3):
 	}
 }
 
