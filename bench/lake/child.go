@@ -16,7 +16,8 @@ const (
 	partCommits = "commits" // small commits
 	partOpen    = "open"    // a long log
 	partReplay  = "replay"  // the same log, entry by entry
-	partCompact = "compact" // a table of many small files
+	partSmall   = "small"   // making a table of many small files
+	partCompact = "compact" // compacting it
 )
 
 // child is one run in a process of its own. It prints its result.
@@ -43,6 +44,8 @@ func runChild(ctx context.Context, part, dir, input string, rows, commits int) (
 		return openLong(ctx, dir, commits)
 	case partReplay:
 		return replayLong(ctx, dir, commits)
+	case partSmall:
+		return buildSmall(ctx, dir, rows, commits)
 	case partCompact:
 		return compact(ctx, dir)
 	}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 
 	"github.com/tributary-io/tributary/bench/internal/measure"
 	"github.com/tributary-io/tributary/lake"
+	"github.com/tributary-io/tributary/lake/sink"
 )
 
 // Files of a table before and after it is compacted.
@@ -22,7 +24,7 @@ const (
 func (s *session) compaction(ctx context.Context) error {
 	source := s.table("small")
 	say("building a table of %d files", s.opts.compact)
-	_, err := run(ctx, s.program, "child", "-part", partCommits, "-dir", source, "-input", s.input, "-rows", fmt.Sprint(s.opts.small), "-commits", fmt.Sprint(s.opts.compact))
+	_, err := run(ctx, s.program, "child", "-part", partSmall, "-dir", source, "-rows", fmt.Sprint(s.opts.small), "-commits", fmt.Sprint(s.opts.compact))
 	if err != nil {
 		return err
 	}
@@ -37,6 +39,30 @@ func (s *session) compaction(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// buildSmall lands commits of so many events each, all of them different, so that each file has texts that the others don't have.
+func buildSmall(ctx context.Context, dir string, rows, commits int) (measure.Result, error) {
+	w, err := openSink(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	l := &lander{w: w, next: sink.NoOffset}
+	r := rand.New(rand.NewPCG(1, 2))
+	events := make([][]byte, rows)
+	for i := range commits {
+		for n := range events {
+			events[n] = appendEvent(nil, r, i*rows+n)
+		}
+		b, err := l.fill(events)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.commit(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	return measure.Result{}, w.Close()
 }
 
 // linkTable makes a table of the same files: nobody writes into files that are there.
