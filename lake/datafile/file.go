@@ -117,6 +117,14 @@ func live(ctx context.Context, rec arrow.RecordBatch, first int64, deleted *roar
 
 // AllBatches is Batches with the deleted rows, so that a row's place in the file is its place in the sequence.
 func (f *File) AllBatches(ctx context.Context, size int64) iter.Seq2[arrow.RecordBatch, error] {
+	if leaves, ok := f.flatColumns(); ok {
+		return f.flatBatches(ctx, leaves, size)
+	}
+	return f.arrowBatches(ctx, size)
+}
+
+// arrowBatches is AllBatches for any file.
+func (f *File) arrowBatches(ctx context.Context, size int64) iter.Seq2[arrow.RecordBatch, error] {
 	return func(yield func(arrow.RecordBatch, error) bool) {
 		rows, err := f.records(ctx, size)
 		if err != nil {
