@@ -45,7 +45,7 @@ func (r *report) sections() []section {
 			[]figure{p50Figure, {lateP50, "last 500, median ms", "%.1f"}, {"unsynced_commit_ms_p50", "without syncs, median ms", "%.1f"}, cpuFigure,
 				{earlyMB, "memory after a tenth, MB", "%.0f"}, {memoryMB, "memory at the end, MB", "%.0f"},
 				{earlyHeap, "live heap after a tenth, MB", "%.1f"}, {heapMB, "live heap at the end, MB", "%.1f"}}},
-		{partCompact, fmt.Sprintf("Compacting a table of %d files of %d rows", r.opts.compact, r.opts.small), "delta-rs's rows/s",
+		{partCompact, fmt.Sprintf("Compacting a table of %d files of %d rows", r.opts.compact, r.opts.small), "delta-rs's rows/s and CPU at no more memory",
 			[]figure{rateFigure, cpuFigure, {filesBefore, "files before", "%.0f"}, {filesAfter, "files after", "%.0f"}, {measure.PeakMB, "peak memory, MB", "%.0f"}}},
 		{partOpen, fmt.Sprintf("Opening a table of %d commits", r.opts.long), "under a tenth of a replay",
 			[]figure{{openMS, "open, ms", "%.1f"}, {measure.PeakMB, "peak memory, MB", "%.0f"}}},
