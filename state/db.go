@@ -37,6 +37,7 @@ type DB struct {
 	metaMu   sync.Mutex // guards taskMeta
 
 	bulkBytes   int64
+	unflushed   int // bytes committed to Pebble since flushAtRest
 	openCursors atomic.Int64
 	views       sync.RWMutex // held for reading by views, for writing to close
 	closed      bool

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -50,6 +51,9 @@ func (db *DB) Seal() (*Generation, error) {
 		next := s.takeSpare()
 		s.sealed.Store(s.open)
 		s.open, s.recent = next, s.open
+	}
+	if err := db.flushAtRest(); err != nil {
+		return nil, err
 	}
 	db.pending.Store(true)
 	return &db.gen, nil
@@ -101,6 +105,22 @@ func (s *store) retire() {
 		o.reset()
 		s.spare = o
 	}
+}
+
+// flushFrom is from how many bytes on a database at rest writes out what it has in memory.
+const flushFrom = 512 << 10
+
+// flushAtRest writes out, once none of the stores is written any more, what Pebble still has in memory: it does so itself only when half a memtable has come
+// together, and large batches, such as those of a table that was read, lie on the Go heap until then.
+func (db *DB) flushAtRest() error {
+	if db.unflushed < flushFrom || slices.ContainsFunc(db.stores, func(s *store) bool { return s.rested < restAfter }) {
+		return nil
+	}
+	db.unflushed = 0
+	if _, err := db.pebble.db.AsyncFlush(); err != nil {
+		return db.pebble.wrap("flush state", err)
+	}
+	return nil
 }
 
 // takeSpare gives an empty overlay.
@@ -289,6 +309,7 @@ func (db *DB) commitBatch(batch *pebble.Batch, meta []byte) error {
 	if batch.Empty() {
 		return nil
 	}
+	db.unflushed += batch.Len()
 	if err := batch.Commit(pebble.NoSync); err != nil {
 		return db.pebble.wrap("apply state", err)
 	}
