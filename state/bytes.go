@@ -118,7 +118,7 @@ type SessionBytes interface {
 	Find(key []byte, earliestEnd, latestStart int64, dir Direction) (SessionIterator, error)
 	// FindRange is Find over the keys from..to; nil is open.
 	FindRange(from, to []byte, earliestEnd, latestStart int64, dir Direction) (SessionIterator, error)
-	// FindEnded scans the sessions of all keys that end within from..to, inclusive.
+	// FindEnded scans the sessions of all keys that end within from..to, inclusive, also those that retention hides but that are still kept.
 	FindEnded(from, to int64) (SessionIterator, error)
 	// StreamTime is the largest session end ever put, -1 before the first.
 	StreamTime() int64

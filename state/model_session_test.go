@@ -75,10 +75,16 @@ const (
 	memoryOrder = "memory"
 )
 
+// visible tells whether retention doesn't hide a session, kept whether it is in a segment that is still there.
+func (m *sessionModel) visible(e sessionEntry) bool { return e.end > m.streamTime-m.spec.RetentionMs }
+func (m *sessionModel) kept(e sessionEntry) bool {
+	return m.segment(e.end) >= m.segment(m.streamTime-m.spec.RetentionMs)
+}
+
 func (m *sessionModel) order(order string, match func(sessionEntry) bool) (out []string) {
 	var found []sessionEntry
 	for _, e := range m.entries {
-		if e.end > m.streamTime-m.spec.RetentionMs && match(e) {
+		if match(e) {
 			found = append(found, e)
 		}
 	}
@@ -112,20 +118,24 @@ func (m *sessionModel) check(t *rapid.T, stores state.Stores) {
 	}
 
 	it, err := s.Fetch([]byte(key), dir)
-	m.compare(t, fmt.Sprintf("fetch %q", key), ofKey, dir, it, err, func(e sessionEntry) bool { return e.key == key })
+	m.compare(t, fmt.Sprintf("fetch %q", key), ofKey, dir, it, err, func(e sessionEntry) bool { return m.visible(e) && e.key == key })
 	it, err = s.Find([]byte(key), earliest, latest, dir)
 	m.compare(t, fmt.Sprintf("find %q %d %d", key, earliest, latest), ofKey, dir, it, err,
-		func(e sessionEntry) bool { return e.key == key && e.end >= earliest && e.start <= latest })
+		func(e sessionEntry) bool {
+			return m.visible(e) && e.key == key && e.end >= earliest && e.start <= latest
+		})
 	low, high := drawBound(t, "low"), drawBound(t, "high")
 	it, err = s.FindRange(low, high, earliest, latest, dir)
 	m.compare(t, fmt.Sprintf("findRange %q %q %d %d", low, high, earliest, latest), ofRange, dir, it, err,
-		func(e sessionEntry) bool { return inBounds(e.key, low, high) && e.end >= earliest && e.start <= latest })
+		func(e sessionEntry) bool {
+			return m.visible(e) && inBounds(e.key, low, high) && e.end >= earliest && e.start <= latest
+		})
 	it, err = s.FetchRange(low, high, dir)
 	m.compare(t, fmt.Sprintf("fetchRange %q %q", low, high), ofRange, dir, it, err,
-		func(e sessionEntry) bool { return inBounds(e.key, low, high) })
+		func(e sessionEntry) bool { return m.visible(e) && inBounds(e.key, low, high) })
 	it, err = s.FindEnded(earliest, latest)
 	m.compare(t, fmt.Sprintf("findEnded %d %d", earliest, latest), ended, state.Forward, it, err,
-		func(e sessionEntry) bool { return e.end >= earliest && e.end <= latest })
+		func(e sessionEntry) bool { return m.kept(e) && e.end >= earliest && e.end <= latest })
 
 	v, ok, err := s.Get([]byte(key), latest, earliest, nil)
 	fatal(t, err)
@@ -133,7 +143,9 @@ func (m *sessionModel) check(t *rapid.T, stores state.Stores) {
 	if ok {
 		got = []string{fmt.Sprintf("%q@%d-%d=%q", key, latest, earliest, v)}
 	}
-	equal(t, "get", m.order(keyOrder, func(e sessionEntry) bool { return e.key == key && e.start == latest && e.end == earliest }), got)
+	equal(t, "get", m.order(keyOrder, func(e sessionEntry) bool {
+		return m.visible(e) && e.key == key && e.start == latest && e.end == earliest
+	}), got)
 }
 
 func (m *sessionModel) compare(t *rapid.T, what, order string, dir state.Direction, it state.SessionIterator, err error, match func(sessionEntry) bool) {

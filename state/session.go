@@ -169,7 +169,7 @@ func (s *session) FetchRange(from, to []byte, dir Direction) (SessionIterator, e
 
 // Find implements SessionBytes.
 func (s *session) Find(key []byte, earliestEnd, latestStart int64, dir Direction) (SessionIterator, error) {
-	it, ok, err := s.scan(classByKey, earliestEnd, maxTime, dir)
+	it, ok, err := s.scan(classByKey, max(earliestEnd, s.visibleFrom()), maxTime, dir)
 	if !ok {
 		return it, err
 	}
@@ -191,7 +191,7 @@ func (s *session) FindRange(from, to []byte, earliestEnd, latestStart int64, dir
 	if s.spec.InMemory {
 		class = classByTime
 	}
-	it, ok, err := s.scan(class, earliestEnd, maxTime, dir)
+	it, ok, err := s.scan(class, max(earliestEnd, s.visibleFrom()), maxTime, dir)
 	if !ok {
 		return it, err
 	}
@@ -203,7 +203,8 @@ func (s *session) FindRange(from, to []byte, earliestEnd, latestStart int64, dir
 	return it, nil
 }
 
-// FindEnded implements SessionBytes.
+// FindEnded implements SessionBytes. Retention hides nothing from it, as in Kafka Streams: sessions are sent on close one millisecond after
+// the least retention hides them.
 func (s *session) FindEnded(from, to int64) (SessionIterator, error) {
 	class := classByKey
 	if s.timeOrdered() {
@@ -219,7 +220,7 @@ func (s *session) FindEnded(from, to int64) (SessionIterator, error) {
 
 // scan opens an iterator over the segments that can have sessions ending within from..to. ok is false if there are none, or on error.
 func (s *session) scan(class byte, from, to int64, dir Direction) (it *sessionIterator, ok bool, err error) {
-	it = &sessionIterator{s: s, endFrom: max(from, s.visibleFrom()), endTo: to}
+	it = &sessionIterator{s: s, endFrom: from, endTo: to}
 	streamTime := s.StreamTime()
 	if to < it.endFrom || streamTime < 0 {
 		return &sessionIterator{}, false, nil

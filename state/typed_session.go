@@ -126,7 +126,7 @@ func (s *SessionStore[K, V]) FindRange(from, to *K, earliestEnd, latestStart int
 	}
 }
 
-// FindEnded scans the sessions of all keys that end within from..to, inclusive.
+// FindEnded scans the sessions of all keys that end within from..to, inclusive, also those that retention hides but that are still kept.
 func (s *SessionStore[K, V]) FindEnded(from, to int64) iter.Seq2[SessionEntry[K, V], error] {
 	return func(yield func(SessionEntry[K, V], error) bool) {
 		it, err := s.bytes.FindEnded(from, to)
