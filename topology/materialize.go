@@ -73,7 +73,7 @@ func (b *Builder) windowStore(s *settings, prefix string, w windowing) materiali
 			s.bad(plan.InvalidArgument, "option StoreAs: a %s store can't hold the results, it has to be a %s store", spec.Kind, w.kind)
 		}
 	}
-	if spec.RetentionMs < w.least {
+	if spec.RetentionMs < w.least && !(s.has(optStoreAs) && w.size == math.MaxInt64) { // unlimited windows begin together, so none expires
 		s.bad(plan.InvalidArgument, "results must be kept for the window's size and grace at least: for %d ms, but the retention is %d ms",
 			w.least, spec.RetentionMs)
 	}

@@ -10,11 +10,13 @@ import (
 // KnownDifference describes where the library differs from Kafka Streams on purpose. It excuses differences of scenarios that carry
 // the tag "quirk" only.
 type KnownDifference struct {
-	// Name is that of the scenario. Emit, in its place, stands for all scenarios with an aggregation of that emit strategy.
-	Name string `json:"name,omitempty"`
-	Emit string `json:"emit,omitempty"`
-	// Sections are those that may differ.
-	Sections []string `json:"sections"`
+	// Name is that of the scenario. Op, in its place, stands for all scenarios with an operation that has these fields; "*" is any value.
+	Name string         `json:"name,omitempty"`
+	Op   map[string]any `json:"op,omitempty"`
+	// Fails is the kind of error with which Kafka Streams stops where the library goes on: in all sections there may be more.
+	Fails string `json:"fails,omitempty"`
+	// Sections are those that may differ, where Kafka Streams doesn't stop.
+	Sections []string `json:"sections,omitempty"`
 	// More excuses additional records only: what Kafka Streams gives must all be there, in its order.
 	More   bool   `json:"more,omitempty"`
 	Reason string `json:"reason"`
@@ -35,8 +37,8 @@ func LoadKnown(path string) ([]KnownDifference, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	for i, k := range list {
-		if (k.Name == "") == (k.Emit == "") || k.Reason == "" || k.Doc == "" || len(k.Sections) == 0 {
-			return nil, fmt.Errorf("%s: entry %d needs a name or an emit strategy, sections, a reason and the page that documents it", path, i)
+		if (k.Name == "") == (k.Op == nil) || k.Reason == "" || k.Doc == "" || (len(k.Sections) == 0) == (k.Fails == "") {
+			return nil, fmt.Errorf("%s: entry %d needs a name or an operation, sections or an error, a reason and the page that documents it", path, i)
 		}
 	}
 	return list, nil
@@ -49,25 +51,52 @@ func excuse(known []KnownDifference, s *Scenario, got Result, section string) *K
 	}
 	for i := range known {
 		k := &known[i]
-		if k.Name != s.Name && (k.Emit == "" || !s.emits(k.Emit)) || !contains(k.Sections, section) {
+		if k.Name != s.Name && (k.Op == nil || !s.hasOp(k.Op)) {
 			continue
 		}
-		if !k.More || onlyMore(s.expect[section], got[section]) {
+		if k.Fails != "" && s.stopsWith(k.Fails) && got["error"] == nil && onlyMore(s.expect[section], got[section]) {
+			return k
+		}
+		if contains(k.Sections, section) && (!k.More || onlyMore(s.expect[section], got[section])) {
 			return k
 		}
 	}
 	return nil
 }
 
-// emits reports whether the scenario has an aggregation of that emit strategy.
-func (s *Scenario) emits(strategy string) bool {
+// hasOp reports whether an operation of the scenario has the fields.
+func (s *Scenario) hasOp(fields map[string]any) bool {
 	for _, raw := range s.topology {
-		var op struct{ Emit string }
-		if json.Unmarshal(raw, &op) == nil && op.Emit == strategy {
+		var op map[string]any
+		if json.Unmarshal(raw, &op) == nil && hasFields(op, fields) {
 			return true
 		}
 	}
 	return false
+}
+
+func hasFields(object, fields map[string]any) bool {
+	for name, want := range fields {
+		have, ok := object[name]
+		inner, nested := want.(map[string]any)
+		switch {
+		case !ok:
+			return false
+		case nested:
+			if o, _ := have.(map[string]any); !hasFields(o, inner) {
+				return false
+			}
+		case want != "*" && have != want:
+			return false
+		}
+	}
+	return true
+}
+
+// stopsWith reports whether Kafka Streams stops at an error of that kind.
+func (s *Scenario) stopsWith(kind string) bool {
+	failed, _ := s.expect["error"].(map[string]any)
+	return failed["kind"] == kind
 }
 
 // onlyMore reports whether each topic's expected records are there, in their order, among perhaps others.

@@ -191,6 +191,10 @@ func (r *run) one(o *object, err *error) (failed error) {
 
 func (r *run) pipe(o *object) (failed error) {
 	rec := r.encode(o)
+	if err := *o.first; is[*refusedError](err) { // the oracle takes it for an error of the topology
+		*o.first = nil
+		return err
+	}
 	if *o.first != nil {
 		return nil
 	}
