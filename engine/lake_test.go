@@ -34,7 +34,7 @@ type table struct {
 
 func newTable() *table { return &table{progress: map[sink.Partition]int64{}, version: -1} }
 
-func (t *table) String() string               { return "memory" }
+func (t *table) String() string               { return fmt.Sprintf("memory:%p", t) }
 func (t *table) Bind(_, _ reflect.Type) error { return nil }
 func (t *table) Open(context.Context, sink.Env) (sink.Writer, error) {
 	t.mu.Lock()

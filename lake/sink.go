@@ -43,6 +43,9 @@ func (s *deltaSink) String() string { return "delta:" + s.place }
 func (s *deltaSink) Bind(key, value reflect.Type) error {
 	l, errs := newLayout(&s.opts, key, value)
 	errs = append(errs, s.opts.errs...)
+	if s.place == "" {
+		errs = append(errs, errors.New("the place of the table is empty: name a folder or an URL"))
+	}
 	if len(errs) > 0 {
 		return fmt.Errorf("table %s can't hold the stream's rows:\n%w", s.place, errors.Join(errs...))
 	}

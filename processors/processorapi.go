@@ -1,7 +1,9 @@
 package processors
 
 import (
+	"errors"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"github.com/tributary-io/tributary/state"
@@ -104,13 +106,26 @@ func Process[KIn, VIn, KOut, VOut any](newProcessor func() Processor[KIn, VIn, K
 		if err != nil {
 			return Instance{}, err
 		}
-		p := newProcessor()
+		p, err := made(newProcessor)
+		if err != nil {
+			return Instance{}, err
+		}
 		return Instance{
 			Next:  Guard(rt, func(r *Record[KIn, VIn]) error { return ctx.outcome(p.Process(r)) }),
 			Init:  func() (err error) { defer recovered(&err); return p.Init(ctx) },
 			Close: func() (err error) { defer recovered(&err); return p.Close() },
 		}, nil
 	})
+}
+
+// made is a new processor of the user's, or an error if there is none.
+func made[P any](newProcessor func() P) (p P, err error) {
+	defer recovered(&err)
+	p = newProcessor()
+	if v := reflect.ValueOf(&p).Elem(); v.Kind() == reflect.Interface && v.IsNil() {
+		return p, errors.New("the function that makes the processor has returned nil")
+	}
+	return p, nil
 }
 
 // ProcessValues makes a node of a user's fixed-key processor. newProcessor is called once for each task.
@@ -121,7 +136,10 @@ func ProcessValues[K, VIn, VOut any](newProcessor func() FixedKeyProcessor[K, VI
 			return Instance{}, err
 		}
 		ctx := &fixedKeyContext[K, VOut]{processorContext: inner}
-		p := newProcessor()
+		p, err := made(newProcessor)
+		if err != nil {
+			return Instance{}, err
+		}
 		body := func(r *Record[K, VIn]) error {
 			ctx.key, ctx.keyNull, ctx.inRecord = r.Key, r.KeyNull, true
 			defer func() { ctx.inRecord = false }()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tributary-io/tributary/internal/callsite"
 	"github.com/tributary-io/tributary/internal/logical"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/processors"
@@ -22,6 +23,8 @@ type Builder struct {
 	graph *logical.Graph
 	nodes nodeDecls // of the Processor API
 	built bool
+	// position is where the user made it: of problems of the topology as a whole.
+	position string
 	// formats are how stores, by name, and internal topics, by full name, are written.
 	formats map[string]Format
 	// renderers show what stores have, given the topics that their serdes are bound to.
@@ -43,7 +46,7 @@ type BuilderOption func(*Builder)
 // NewBuilder starts a topology. The application id names the application's consumer group, its state directory and its internal
 // topics.
 func NewBuilder(applicationID string, opts ...BuilderOption) *Builder {
-	b := &Builder{app: applicationID, graph: logical.NewGraph()}
+	b := &Builder{app: applicationID, graph: logical.NewGraph(), position: callsite.Declared()}
 	for _, o := range opts {
 		o(b)
 	}
@@ -140,12 +143,12 @@ func checkSource[K, V any](s *settings, topics []string, pattern string, key ser
 		s.bad(plan.TopologyProblem, "no topic to read is named")
 	}
 	if key == nil {
-		s.bad(plan.InvalidArgument, "the serde of the key is nil")
+		s.badSerde("the serde of the key is nil", plan.MissingSerde{What: "key", Type: reflect.TypeFor[K]()})
 	} else {
 		s.checkSerde("the serde of the key", serde.Check(key))
 	}
 	if value == nil {
-		s.bad(plan.InvalidArgument, "the serde of the value is nil")
+		s.badSerde("the serde of the value is nil", plan.MissingSerde{What: "value", Type: reflect.TypeFor[V]()})
 	} else {
 		s.checkSerde("the serde of the value", serde.Check(value))
 	}

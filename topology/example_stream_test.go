@@ -47,9 +47,9 @@ func ExampleBuilder_Build() {
 	fmt.Println(err)
 	// Output:
 	// topology broken has 3 problems:
-	//   - KSTREAM-FILTER-0000000001: the function is nil
-	//   - KSTREAM-SINK-0000000003: the operator has no use for the option Retention; it takes Name, KeySerde, ValueSerde, PartitionBy, Multicast
-	//   - KSTREAM-SINK-0000000003: it is unknown how the value, a struct { Text string }, becomes bytes: give the operator that makes it, or this one, the option ValueSerde
+	//   - example_stream_test.go:43: KSTREAM-FILTER-0000000001: the function is nil
+	//   - example_stream_test.go:45: KSTREAM-SINK-0000000003: the operator has no use for the option Retention; it takes Name, KeySerde, ValueSerde, PartitionBy, Multicast
+	//   - example_stream_test.go:45: KSTREAM-SINK-0000000003: it is unknown how the value, a struct { Text string }, becomes bytes: give the operator that makes it, or this one, the option ValueSerde
 }
 
 func ExampleStream_FlatMapValues() {

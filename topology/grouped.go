@@ -122,7 +122,7 @@ func aggregateGrouped[K, V, A any](g *grouped[K, V], agg processors.Aggregation[
 // needStoreSerdes reports what a store can't be without.
 func (o *operation) needStoreSerdes(err error) {
 	if err != nil {
-		o.problems = append(o.problems, plan.Problem{Kind: plan.InvalidArgument, Message: "rows can't be stored", Err: err})
+		o.unknownSerdes("rows can't be stored", err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/tributary-io/tributary/internal/callsite"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/serde"
@@ -26,7 +27,10 @@ func (t nodeTypes) String() string { return fmt.Sprintf("%v and %v", t.key, t.va
 
 func typesOf[K, V any]() nodeTypes { return nodeTypes{reflect.TypeFor[K](), reflect.TypeFor[V]()} }
 
-func (n *nodeDecls) write(f func(*plan.Builder)) { n.writes = append(n.writes, f) }
+func (n *nodeDecls) write(f func(*plan.Builder)) {
+	position := callsite.Declared()
+	n.writes = append(n.writes, func(pb *plan.Builder) { pb.At(position, func() { f(pb) }) })
+}
 
 // declareSends notes what a new node sends.
 func (n *nodeDecls) declareSends(name string, t nodeTypes) {

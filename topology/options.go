@@ -127,6 +127,16 @@ func (s *settings) bad(kind plan.ProblemKind, format string, args ...any) {
 	s.problems = append(s.problems, plan.Problem{Kind: kind, Message: fmt.Sprintf(format, args...)})
 }
 
+// badSerde reports a serde that isn't there.
+func (s *settings) badSerde(message string, missing plan.MissingSerde) {
+	s.problems = append(s.problems, plan.Problem{Kind: plan.InvalidArgument, Message: message, Missing: []plan.MissingSerde{missing}})
+}
+
+// unknownSerdes reports what needSerdes has found; message says what can't be done.
+func (s *settings) unknownSerdes(message string, err error) {
+	s.problems = append(s.problems, plan.Problem{Kind: plan.InvalidArgument, Message: message, Err: err, Missing: plan.MissingIn(err)})
+}
+
 // checkName takes back a name that can't be used, so that one mistake is told once.
 func (s *settings) checkName(option optionKind, name *string) {
 	if !s.has(option) {

@@ -39,11 +39,18 @@ func (b *Builder) Build() (*Plan, error) {
 		pb.Problem(plan.InvalidArgument, "", "the Builder has been built already: make a new one")
 	}
 	b.built = true
-	b.graph.Write(pb, b.opts.Options)
-	for _, write := range b.nodes.writes {
-		write(pb)
-	}
-	p, err := pb.Build(b.app)
+	var p *plan.Plan
+	var err error
+	pb.At(b.position, func() {
+		b.graph.Write(pb, b.opts.Options)
+		for _, write := range b.nodes.writes {
+			write(pb)
+		}
+		if pb.Empty() {
+			pb.Problem(plan.TopologyProblem, "", "the topology is empty: nothing is read")
+		}
+		p, err = pb.Build(b.app)
+	})
 	if err != nil {
 		return nil, err
 	}

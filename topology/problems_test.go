@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-io/tributary/lake"
 	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/state"
@@ -100,6 +101,16 @@ func TestProblems(t *testing.T) {
 		}, arg, "grace of windows can't be negative"},
 		"negative gap": {func(b *topology.Builder) { strings2(b, "t").GroupByKey().Sessions(topology.Session(-1)).Count() },
 			arg, "gap of sessions can't be negative"},
+		"gap below a millisecond": {func(b *topology.Builder) {
+			strings2(b, "t").GroupByKey().Sessions(topology.Session(time.Microsecond)).Count()
+		},
+			arg, "the gap of sessions is counted in ms, this is 1µs"},
+		"empty topology": {func(b *topology.Builder) {}, topo, "the topology is empty"},
+		"empty place":    {func(b *topology.Builder) { strings2(b, "t").ToLake(lake.Delta("")) }, arg, "the place of the table is empty"},
+		"two sinks in one table": {func(b *topology.Builder) {
+			strings2(b, "t").ToLake(lake.Delta("/data/x"), topology.Name("one"))
+			strings2(b, "u").ToLake(lake.Delta("/data/x"), topology.Name("two"))
+		}, arg, "two: the table delta:/data/x is the one of sink one already"},
 		"no windows": {func(b *topology.Builder) { strings2(b, "t").GroupByKey().Windowed(topology.Windows{}).Count() },
 			arg, "the windows are empty"},
 		"short retention": {func(b *topology.Builder) {

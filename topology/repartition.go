@@ -1,9 +1,9 @@
 package topology
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/tributary-io/tributary/internal/logical"
 	"github.com/tributary-io/tributary/internal/plan"
@@ -52,19 +52,33 @@ func dropNullKey[K, V any]() processors.Supplier {
 
 // needSerdes says which serde is unknown, and what to do.
 func needSerdes[K, V any](key serde.Serde[K], value serde.Serde[V]) error {
-	var errs []error
+	var missing []plan.MissingSerde
 	if key == nil {
-		errs = append(errs, unknownSerde[K]("key", "KeySerde"))
+		missing = append(missing, missingSerde[K]("key"))
 	}
 	if value == nil {
-		errs = append(errs, unknownSerde[V]("value", "ValueSerde"))
+		missing = append(missing, missingSerde[V]("value"))
 	}
-	return errors.Join(errs...)
+	what := func(i int) string { return fmt.Sprintf("the %s, a %v", missing[i].What, missing[i].Type) }
+	const text, give = "it is unknown how %s, becomes bytes: ", "give the operator that makes %s, or this one, the option%s"
+	switch {
+	case len(missing) == 2:
+		return &plan.UnknownSerdes{Missing: missing, Text: fmt.Sprintf("it is unknown how %s, and %s, become bytes: "+give, what(0), what(1), "them", "s KeySerde and ValueSerde")}
+	case key == nil:
+		return &plan.UnknownSerdes{Missing: missing, Text: fmt.Sprintf(text+give, what(0), "it", " KeySerde")}
+	case value == nil:
+		return &plan.UnknownSerdes{Missing: missing, Text: fmt.Sprintf(text+give, what(0), "it", " ValueSerde")}
+	}
+	return nil
 }
 
-func unknownSerde[T any](what, option string) error {
-	return fmt.Errorf("it is unknown how the %s, a %v, becomes bytes: give the operator that makes it, or this one, the option %s",
-		what, reflect.TypeFor[T](), option)
+// missingSerde names what is unknown. That of a key in windows is unknown since the key's is.
+func missingSerde[T any](what string) plan.MissingSerde {
+	of := reflect.TypeFor[T]()
+	if of.Kind() == reflect.Struct && of.PkgPath() == reflect.TypeFor[processors.Window]().PkgPath() && strings.HasPrefix(of.Name(), "Windowed[") {
+		of = of.Field(0).Type
+	}
+	return plan.MissingSerde{What: what, Type: of}
 }
 
 // Repartition sends the stream through a topic of its own, so that records of one key come together in a partition, or so that there
@@ -153,7 +167,7 @@ func sinkStream[K, V any](s *stream[K, V], topic string, choose func(*processors
 		sink.PartitionKey = s.windows.partitionKey(topic)
 	}
 	if err := needSerdes(sink.Key, sink.Value); err != nil {
-		o.problems = append(o.problems, plan.Problem{Kind: plan.InvalidArgument, Err: err})
+		o.unknownSerdes("", err)
 	}
 	s.b.report(o.name, o.settings)
 	s.b.graph.Add(logical.NewNode(o.name, &logical.Sink{Topic: topic, Dynamic: choose != nil, Supplier: sink}), s.node)

@@ -18,6 +18,7 @@ func (g *GroupedStream[K, V]) Sessions[_ onUse](w SessionWindows, opts ...Option
 	s := newSettings(opts, optEmitOnClose)
 	w.check(s)
 	g.g.in.b.report(g.g.in.node.Name+" Sessions", s)
+	w.gap, w.grace = max(w.gap, 0), max(w.grace, 0) // what is wrong with them is told
 	return &SessionGroups[K, V]{g: g.g, windows: w, onClose: s.has(optEmitOnClose)}
 }
 

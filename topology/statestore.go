@@ -3,6 +3,7 @@ package topology
 import (
 	"time"
 
+	"github.com/tributary-io/tributary/internal/callsite"
 	"github.com/tributary-io/tributary/internal/logical"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/processors"
@@ -98,7 +99,7 @@ func newStore[K, V any](spec state.Spec, key serde.Serde[K], value serde.Serde[V
 		o.bad(plan.InvalidArgument, "a serde is nil")
 	}
 	for i := range o.problems {
-		o.problems[i].Node = "store " + spec.Name
+		o.problems[i].Node, o.problems[i].Position = "store "+spec.Name, callsite.Declared()
 	}
 	return &StateStore[K, V]{
 		Store: processors.Store[K, V]{Name: spec.Name, Key: key, Value: value}, spec: &spec, problems: o.problems,

@@ -126,7 +126,7 @@ func toTable[K, V any](s *stream[K, V], opts []Option) *table[K, V] {
 	op := &logical.Processor{Supplier: proc, Stores: []*state.Spec{m.spec}, Materialized: proc.Materialized}
 	op.Check = func(pb *plan.Builder) {
 		if err := needSerdes(key, value); err != nil && proc.Materialized() {
-			pb.AddProblems(plan.Problem{Kind: plan.InvalidArgument, Node: name, Message: "rows can't be stored", Err: err})
+			pb.AddProblems(plan.Problem{Kind: plan.InvalidArgument, Node: name, Message: "rows can't be stored", Err: err, Missing: plan.MissingIn(err)})
 		}
 	}
 	out.node = logical.NewNode(name, op)

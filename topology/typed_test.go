@@ -141,9 +141,12 @@ func TestSerdesAreInferred(t *testing.T) {
 }
 
 // rows is a lake sink that is never opened.
-type rows struct{ refuse error }
+type rows struct {
+	place  string
+	refuse error
+}
 
-func (rows) String() string                          { return "test:rows" }
+func (r rows) String() string                        { return "test:rows" + r.place }
 func (r rows) Bind(reflect.Type, reflect.Type) error { return r.refuse }
 func (rows) Open(context.Context, sink.Env) (sink.Writer, error) {
 	return nil, errors.New("not opened in this test")
@@ -152,9 +155,9 @@ func (rows) Open(context.Context, sink.Env) (sink.Writer, error) {
 func TestToLake(t *testing.T) {
 	b := topology.NewBuilder("app")
 	orders := b.Stream("orders", serde.String, serde.String)
-	orders.ToLake(rows{}, topology.Name("raw"))
+	orders.ToLake(rows{place: "1"}, topology.Name("raw"))
 	other := b.Stream("other", serde.String, serde.String)
-	other.MapValues(strings.ToUpper).ToLake(rows{}, topology.Name("upper"))
+	other.MapValues(strings.ToUpper).ToLake(rows{place: "2"}, topology.Name("upper"))
 	orders.GroupBy(second, topology.Name("by-value")).Count(topology.Store("counts")).ToStream().ToLake(rows{})
 	plan, err := b.Build()
 	if err != nil {
@@ -184,7 +187,7 @@ func TestToLake(t *testing.T) {
 func TestToLakeRefusesWhatTheTableRefuses(t *testing.T) {
 	cause := errors.New("field F has no type")
 	b := topology.NewBuilder("app")
-	b.Stream("in", serde.String, serde.String).ToLake(rows{cause}, topology.Name("x"))
+	b.Stream("in", serde.String, serde.String).ToLake(rows{refuse: cause}, topology.Name("x"))
 	if _, err := b.Build(); !errors.Is(err, cause) || !strings.Contains(err.Error(), "x: rows of test:rows can't be made") {
 		t.Errorf("Build: %v", err)
 	}

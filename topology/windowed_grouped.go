@@ -22,6 +22,7 @@ func (g *GroupedStream[K, V]) Windowed[_ onUse](w Windows, opts ...Option) *Wind
 	w.check(s)
 	b := g.g.in.b
 	b.report(g.g.in.node.Name+" Windowed", s)
+	w.size, w.grace = max(w.size, 0), max(w.grace, 0) // what is wrong with them is told
 	return &WindowedGroups[K, V]{g: g.g, windows: w, onClose: s.has(optEmitOnClose)}
 }
 

@@ -136,6 +136,8 @@ func (w SessionWindows) Grace(d time.Duration) SessionWindows {
 func (w SessionWindows) check(s *settings) {
 	if w.gap < 0 {
 		s.bad(plan.InvalidArgument, "the gap of sessions can't be negative: %v", w.gap)
+	} else if w.gap > 0 && w.gap < time.Millisecond {
+		s.bad(plan.InvalidArgument, "the gap of sessions is counted in ms, this is %v", w.gap)
 	}
 	if w.grace < 0 {
 		s.bad(plan.InvalidArgument, "the grace of sessions can't be negative: %v", w.grace)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tributary-io/tributary/internal/callsite"
 	"github.com/tributary-io/tributary/internal/plan"
 )
 
@@ -81,11 +82,21 @@ func (g *Graph) Implicit() []Implicit { return g.implicit }
 
 // Problem records that something is wrong at an operator.
 func (g *Graph) Problem(kind plan.ProblemKind, node, format string, args ...any) {
-	g.problems = append(g.problems, plan.Problem{Kind: kind, Node: node, Message: fmt.Sprintf(format, args...)})
+	g.AddProblem(plan.Problem{Kind: kind, Node: node, Message: fmt.Sprintf(format, args...)})
 }
 
-// AddProblem records a problem with a cause.
-func (g *Graph) AddProblem(p plan.Problem) { g.problems = append(g.problems, p) }
+// AddProblem records a problem with a cause. Without a position it is the user's call that is being made.
+func (g *Graph) AddProblem(p plan.Problem) {
+	if p.Position == "" {
+		p.Position = callsite.Declared()
+	}
+	g.problems = append(g.problems, p)
+}
+
+// problemOf records that something is wrong at a node that was declared before.
+func (g *Graph) problemOf(n *Node, kind plan.ProblemKind, format string, args ...any) {
+	g.problems = append(g.problems, plan.Problem{Kind: kind, Node: n.Name, Position: n.position, Message: fmt.Sprintf(format, args...)})
+}
 
 // Copartition demands that the topics of sources have equally many partitions.
 func (g *Graph) Copartition(sources []string) {

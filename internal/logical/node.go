@@ -24,6 +24,7 @@ type Node struct {
 	Grace *WindowGrace
 
 	op       operator
+	position string // of the user's call that declared it
 	parents  []*Node
 	children []*Node
 	priority int

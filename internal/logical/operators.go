@@ -3,13 +3,16 @@ package logical
 import (
 	"reflect"
 
+	"github.com/tributary-io/tributary/internal/callsite"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/state"
 )
 
 // NewNode makes a node of an operator.
-func NewNode(name string, op operator) *Node { return &Node{Name: name, op: op} }
+func NewNode(name string, op operator) *Node {
+	return &Node{Name: name, op: op, position: callsite.Declared()}
+}
 
 // Source reads a stream from topics or a pattern.
 type Source struct {
@@ -148,7 +151,7 @@ func (r *Repartition) write(b *plan.Builder, n *Node) {
 func writeThroughTopic(b *plan.Builder, n *Node, sinkName, topic string, typed RepartitionTyped, toLake bool, parents ...string) {
 	sink, source, err := typed.Ends(typed.FullName(topic), toLake)
 	if err != nil {
-		b.AddProblems(plan.Problem{Kind: plan.InvalidArgument, Node: "repartition topic " + topic, Err: err})
+		b.AddProblems(plan.Problem{Kind: plan.InvalidArgument, Node: "repartition topic " + topic, Err: err, Missing: plan.MissingIn(err)})
 		sink, source = nowhere{}, nowhere{}
 	}
 	b.AddSink(sinkName, topic, sink, parents...)

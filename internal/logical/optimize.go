@@ -59,7 +59,7 @@ func (g *Graph) mergeBelow(k *keyChanger) {
 	for _, old := range k.repartitions {
 		child := findChildOf(old, k.node)
 		if child == nil {
-			g.Problem(plan.TopologyProblem, old.Name, "internal: no way from %s to its repartition", k.node.Name)
+			g.problemOf(old, plan.TopologyProblem, "internal: no way from %s to its repartition", k.node.Name)
 			continue
 		}
 		merged.addChild(child)
@@ -89,7 +89,9 @@ func (g *Graph) mergedRepartition(nodes []*Node) *Node {
 			break
 		}
 	}
-	return g.NewRepartition(first.Topic, true, typed)
+	merged := g.NewRepartition(first.Topic, true, typed)
+	merged.position = nodes[0].position
+	return merged
 }
 
 func (g *Graph) replaceInCopartition(old, by string) {

@@ -60,7 +60,7 @@ func (g *Graph) writeNodes(b *plan.Builder) {
 		if n.written || !n.parentsWritten() {
 			continue
 		}
-		n.op.write(b, n)
+		b.At(n.position, func() { n.op.write(b, n) })
 		n.written = true
 		for _, c := range n.children {
 			heap.Push(&queue, c)
@@ -104,7 +104,7 @@ func (g *Graph) mergeSources() {
 			case first == n || !slices.Contains(g.root.children, n):
 				// the same topic twice in one source, or merged by another of its topics
 			case !sameTopics(first.op.(*Source), s):
-				g.Problem(plan.TopologyProblem, n.Name,
+				g.problemOf(n, plan.TopologyProblem,
 					"topic %s is read by source %s already, together with other topics: two sources may share all their topics or none",
 					topic, first.Name)
 			default:
@@ -122,13 +122,13 @@ func sameTopics(a, b *Source) bool {
 func (g *Graph) mergeSource(first, n *Node) {
 	a, b := first.op.(*Source), n.op.(*Source)
 	if a.Reset != b.Reset {
-		g.Problem(plan.TopologyProblem, n.Name, "source %s reads the same topics with another offset reset policy", first.Name)
+		g.problemOf(n, plan.TopologyProblem, "source %s reads the same topics with another offset reset policy", first.Name)
 	}
 	if a.Idle != b.Idle {
-		g.Problem(plan.TopologyProblem, n.Name, "source %s reads the same topics with other settings for idleness", first.Name)
+		g.problemOf(n, plan.TopologyProblem, "source %s reads the same topics with other settings for idleness", first.Name)
 	}
 	if a.Key != b.Key || a.Value != b.Value {
-		g.Problem(plan.InvalidArgument, n.Name, "source %s reads the same topics as %v and %v, this one as %v and %v",
+		g.problemOf(n, plan.InvalidArgument, "source %s reads the same topics as %v and %v, this one as %v and %v",
 			first.Name, a.Key, a.Value, b.Key, b.Value)
 	}
 	for _, c := range slices.Clone(n.children) {
@@ -192,7 +192,7 @@ func (g *Graph) tellVersioned() {
 	}
 	for _, n := range g.suppressions {
 		if n.parentsVersioned() {
-			g.Problem(plan.TopologyProblem, n.Name, "a versioned table can't be suppressed, nor can what is computed from one without a store of its own")
+			g.problemOf(n, plan.TopologyProblem, "a versioned table can't be suppressed, nor can what is computed from one without a store of its own")
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (b *Builder) Build(applicationID string) (*Plan, error) {
 	b.checkCopartition()
 	b.checkChangelogs(applicationID)
 	if len(b.problems) > 0 {
-		return nil, &BuildError{ApplicationID: applicationID, Problems: b.problems}
+		return nil, &BuildError{ApplicationID: applicationID, Problems: withoutConsequences(b.problems)}
 	}
 	p := &Plan{
 		ApplicationID:  applicationID,

@@ -26,6 +26,7 @@ type Builder struct {
 	copart   [][]string // names of sources
 	groups   groups
 	problems []Problem
+	position string // of the user's call that is being written
 
 	advanceIdleMs int64
 }
@@ -40,6 +41,8 @@ type draft struct {
 	lake    *LakeSink
 	global  bool
 	group   string // its element in the union-find
+	// position is where the user declared it.
+	position string
 }
 
 // storeDraft is a store before Build. Two declarations are the same store if they point to the same spec.
@@ -48,6 +51,7 @@ type storeDraft struct {
 	changelog string // raw topic that is used as its changelog, if it has none of its own
 	global    bool
 	nodes     []string
+	position  string // where the user declared it
 }
 
 // NewBuilder starts an empty topology.
@@ -63,11 +67,29 @@ func NewBuilder() *Builder {
 
 // Problem records that something is wrong at a node, store or operator.
 func (b *Builder) Problem(kind ProblemKind, node, format string, args ...any) {
-	b.problems = append(b.problems, Problem{Kind: kind, Node: node, Message: fmt.Sprintf(format, args...)})
+	b.AddProblems(Problem{Kind: kind, Node: node, Message: fmt.Sprintf(format, args...)})
 }
 
 // AddProblems records problems that were found elsewhere.
-func (b *Builder) AddProblems(ps ...Problem) { b.problems = append(b.problems, ps...) }
+func (b *Builder) AddProblems(ps ...Problem) {
+	for _, p := range ps {
+		if p.Position == "" {
+			p.Position = b.position
+		}
+		b.problems = append(b.problems, p)
+	}
+}
+
+// Empty tells whether nothing was declared, not even something that is wrong.
+func (b *Builder) Empty() bool { return len(b.nodes) == 0 && len(b.problems) == 0 }
+
+// At does something as part of the user's call at a position: problems and parts that it adds are of there.
+func (b *Builder) At(position string, do func()) {
+	before := b.position
+	b.position = position
+	do()
+	b.position = before
+}
 
 // Source declares a node that reads topics, or all topics that match a pattern.
 type Source struct {
@@ -248,7 +270,7 @@ func (b *Builder) insert(d *draft, ok bool) {
 	}
 	b.nodes = append(b.nodes, d)
 	b.byName[d.Name] = d
-	d.group = d.Name
+	d.group, d.position = d.Name, b.position
 	b.groups.add(d.group)
 	for _, p := range d.parents {
 		b.groups.unite(d.Name, p)

@@ -1,7 +1,10 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -29,10 +32,20 @@ type Problem struct {
 	Kind ProblemKind
 	// Node names the node, store or operator that the problem was found at; empty for the topology as a whole.
 	Node string
+	// Position is the "file.go:line" of the user's call that it was found at; empty if it is unknown.
+	Position string
 	// Message says what is wrong and what to do.
 	Message string
 	// Err is the cause, if another error was.
 	Err error
+	// Missing are the serdes whose absence it is about. Build tells of each once: whatever else needs it follows from that.
+	Missing []MissingSerde
+}
+
+// MissingSerde is an unknown serde of a key or a value.
+type MissingSerde struct {
+	What string // "key" or "value"
+	Type reflect.Type
 }
 
 func (p Problem) Error() string {
@@ -43,10 +56,13 @@ func (p Problem) Error() string {
 		}
 		msg += p.Err.Error()
 	}
-	if p.Node == "" {
-		return msg
+	if p.Node != "" {
+		msg = p.Node + ": " + msg
 	}
-	return p.Node + ": " + msg
+	if p.Position != "" {
+		msg = p.Position + ": " + msg
+	}
+	return msg
 }
 
 // Unwrap returns the cause.
@@ -78,4 +94,55 @@ func (e *BuildError) Unwrap() []error {
 		errs[i] = p
 	}
 	return errs
+}
+
+// UnknownSerdes is the error of an operator that would have to make bytes of keys or values without knowing how.
+type UnknownSerdes struct {
+	Missing []MissingSerde
+	Text    string
+}
+
+func (e *UnknownSerdes) Error() string { return e.Text }
+
+// MissingIn tells what err is about, if it is an *UnknownSerdes.
+func MissingIn(err error) []MissingSerde {
+	var u *UnknownSerdes
+	if errors.As(err, &u) {
+		return u.Missing
+	}
+	return nil
+}
+
+// withoutConsequences leaves out problems about nothing but serdes that an earlier problem misses, too, and tells there which other lines need them.
+func withoutConsequences(problems []Problem) []Problem {
+	var out []Problem
+	first := make(map[MissingSerde]int)
+	also := make(map[int][]string)
+	for _, p := range problems {
+		cause, known := -1, len(p.Missing) > 0
+		for _, m := range p.Missing {
+			i, told := first[m]
+			if known = known && told; told {
+				cause = i
+			}
+		}
+		if known {
+			if p.Position != out[cause].Position && p.Position != "" && !slices.Contains(also[cause], p.Position) {
+				also[cause] = append(also[cause], p.Position)
+			}
+			continue
+		}
+		for _, m := range p.Missing {
+			if _, told := first[m]; !told {
+				first[m] = len(out)
+			}
+		}
+		out = append(out, p)
+	}
+	for i, positions := range also {
+		if out[i].Err != nil { // what is unknown; a serde that is nil is a mistake at one place
+			out[i].Err = fmt.Errorf("%w (needed by %s, too)", out[i].Err, strings.Join(positions, ", "))
+		}
+	}
+	return out
 }

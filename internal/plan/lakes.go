@@ -6,6 +6,7 @@ package plan
 // tables, and replaying it has no effect that the tables don't recognize. Everywhere else the lake sink becomes a sink to an
 // internal topic, which is written in the transaction, and a sub-topology of its own reads that topic into the table.
 func (b *Builder) placeLakes(applicationID string) {
+	b.checkPlaces()
 	direct := b.lakeOnlyGroups()
 	placed := make([]*draft, 0, len(b.nodes))
 	for _, d := range b.nodes {
@@ -13,9 +14,26 @@ func (b *Builder) placeLakes(applicationID string) {
 			placed = append(placed, d)
 			continue
 		}
-		placed = append(placed, b.stageLake(applicationID, d)...)
+		b.At(d.position, func() { placed = append(placed, b.stageLake(applicationID, d)...) })
 	}
 	b.nodes = placed
+}
+
+// checkPlaces finds tables that two sinks of the topology would write, each with columns and upkeep of its own.
+func (b *Builder) checkPlaces() {
+	sinks := make(map[string]string)
+	for _, d := range b.nodes {
+		if d.lake == nil || d.lake.Sink == nil {
+			continue
+		}
+		place := d.lake.Sink.String()
+		if other, taken := sinks[place]; taken {
+			b.At(d.position, func() {
+				b.Problem(InvalidArgument, d.Name, "the table %s is the one of sink %s already: merge the streams, or give each a table of its own", place, other)
+			})
+		}
+		sinks[place] = d.Name
+	}
 }
 
 // lakeOnlyGroups tells of each group that has lake sinks, by root, whether these may stand directly in it.
@@ -49,7 +67,7 @@ func (b *Builder) stageLake(applicationID string, d *draft) []*draft {
 	b.AddInternalTopic(raw, LakeTopic, 0)
 	write, read, lake, err := d.lake.Staged(b.full(applicationID, raw))
 	if err != nil {
-		b.AddProblems(Problem{Kind: InvalidArgument, Node: d.Name, Err: err,
+		b.AddProblems(Problem{Kind: InvalidArgument, Node: d.Name, Err: err, Missing: MissingIn(err),
 			Message: "the lake sink needs an internal topic, since its sub-topology keeps state or has other outputs"})
 		return nil
 	}

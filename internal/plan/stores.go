@@ -40,7 +40,7 @@ func (b *Builder) declareStore(spec *state.Spec) *storeDraft {
 		b.AddProblems(Problem{Kind: InvalidArgument, Err: err})
 		return nil
 	}
-	s := &storeDraft{spec: spec}
+	s := &storeDraft{spec: spec, position: b.position}
 	b.stores[spec.Name] = s
 	return s
 }
@@ -143,6 +143,7 @@ func (b *Builder) AddGlobalStore(g GlobalStore) {
 
 // checkChangelogs finds changelog topics with names of the user's that something else uses, too: what is written there would be taken for rows.
 func (b *Builder) checkChangelogs(applicationID string) {
+	defer func(before string) { b.position = before }(b.position)
 	users := make(map[string]string)
 	for topic, source := range b.topics {
 		users[b.full(applicationID, topic)] = "read by source " + source
@@ -158,6 +159,7 @@ func (b *Builder) checkChangelogs(applicationID string) {
 			continue
 		}
 		topic := ChangelogTopicOf(applicationID, s.spec)
+		b.position = s.position
 		switch other := users[topic]; {
 		case !s.spec.Logged:
 			b.Problem(InvalidArgument, "store "+name, "a changelog topic, %s, is named, but the store has none", topic)

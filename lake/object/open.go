@@ -26,8 +26,15 @@ func Open(ctx context.Context, place string) (Store, error) {
 	if open := opener(u.Scheme); open != nil {
 		return open(ctx, u)
 	}
-	return nil, fmt.Errorf("open object store %q: the scheme %q is not supported in this build, which has folders (%s)", place, u.Scheme, schemeNames())
+	hint := ""
+	if pkg := packages[u.Scheme]; pkg != "" {
+		hint = fmt.Sprintf("; add import _ %q to the program", "github.com/tributary-io/tributary/lake/object/"+pkg)
+	}
+	return nil, fmt.Errorf("open object store %q: the scheme %q is not supported in this build, which has folders (%s)%s", place, u.Scheme, schemeNames(), hint)
 }
+
+// packages are those that register the schemes of clouds where they are linked in.
+var packages = map[string]string{"s3": "s3store", "gs": "gcsstore", "az": "azurestore", "abfs": "azurestore", "abfss": "azurestore"}
 
 func openFile(u *url.URL) (Store, error) {
 	if u.Host != "" && u.Host != "localhost" {

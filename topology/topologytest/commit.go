@@ -9,6 +9,7 @@ import (
 // Commit commits the open transaction: what was written is appended to its topics, offsets are stored, the stores apply their writes, and
 // tables land their batches. Then what was written is processed further, with the next transaction open. It is needed with ManualCommit only.
 func (d *Driver) Commit() error {
+	d.here().Helper()
 	if d.fatal != nil {
 		return d.report(d.fatal)
 	}

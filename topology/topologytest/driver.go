@@ -79,6 +79,9 @@ func New(tb testing.TB, p *topology.Plan, opts ...Option) *Driver {
 func Open(p *topology.Plan, opts ...Option) (*Driver, error) { return open(nil, p, opts) }
 
 func open(tb testing.TB, p *topology.Plan, opts []Option) (*Driver, error) {
+	if p == nil {
+		return nil, errors.New("the plan is nil: look at the error of Build")
+	}
 	d := &Driver{
 		tb: tb, plan: p.Internal(), opts: newOptions(opts), broker: newBroker(),
 		progress: map[task.ID]*[]task.Mark{}, tables: map[string]*table{}, dropped: map[string]int64{},
@@ -162,6 +165,18 @@ func sortedNames[V any](m map[string]V) []string {
 	return names
 }
 
+// here marks its caller as no place of a failure: a failure is the test's line that called it.
+func (d *Driver) here() interface{ Helper() } {
+	if d.tb == nil {
+		return nobody{}
+	}
+	return d.tb
+}
+
+type nobody struct{}
+
+func (nobody) Helper() {}
+
 // report ends the test with err, if there is one, and returns err.
 func (d *Driver) report(err error) error {
 	if d.tb != nil && err != nil {
@@ -192,9 +207,7 @@ func (d *Driver) releaseResources() error {
 // Pipe appends a record to a topic that the topology reads, and runs the topology until nothing is left to be done. A negative
 // partition is chosen by the key. The offset is the topic's to give.
 func (d *Driver) Pipe(r Record) error {
-	if d.tb != nil {
-		d.tb.Helper()
-	}
+	d.here().Helper()
 	return d.report(d.pipe(r))
 }
 
@@ -270,9 +283,7 @@ func (d *Driver) failed(err error) error {
 // AdvanceWallClock moves the wall clock on, fires the punctuations that are due, once each, and runs the topology until nothing is
 // left to be done.
 func (d *Driver) AdvanceWallClock(by time.Duration) error {
-	if d.tb != nil {
-		d.tb.Helper()
-	}
+	d.here().Helper()
 	if d.fatal != nil {
 		return d.report(fmt.Errorf("the topology has stopped: %w", d.fatal))
 	}
@@ -316,10 +327,14 @@ func (d *Driver) Records(topic string, partition int32) []Record {
 }
 
 // Read returns the records that the topology has written to a topic, and committed, since the last call, over all partitions.
+//
+// A topic that the topology doesn't have and can't choose for a record is an error.
 func (d *Driver) Read(topic string) []Record {
+	d.here().Helper()
 	if d.lastRead == nil || d.lastRead.name != topic {
 		t := d.broker.topics[topic]
 		if t == nil {
+			d.report(d.unknownTopic(topic))
 			return nil
 		}
 		d.lastRead = t
@@ -328,6 +343,26 @@ func (d *Driver) Read(topic string) []Record {
 		d.noteError(d.commitGathered())
 	}
 	return d.lastRead.unread()
+}
+
+// unknownTopic is the error of reading a topic that there isn't, nil if it may still come to be: where sinks choose topics, handlers name those of
+// dead letters, or a pattern matches it.
+func (d *Driver) unknownTopic(name string) error {
+	h := d.opts.handlers
+	if h.Deserialization != nil || h.Processing != nil || h.Production != nil || h.Global != nil || h.DroppedTopic == name {
+		return nil
+	}
+	for _, n := range d.plan.Nodes {
+		if n.Dynamic {
+			return nil
+		}
+	}
+	for _, p := range d.patterns {
+		if p.expr.MatchString(name) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the topology has no topic %q: it has %v", name, sortedNames(d.broker.topics))
 }
 
 // Aborted counts the transactions that failed to commit.

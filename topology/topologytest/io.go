@@ -38,23 +38,30 @@ func Input[K, V any](d *Driver, topic string, key serde.Serde[K], value serde.Se
 
 // Pipe writes a record and runs the topology until nothing is left to be done. The timestamp is in ms since the epoch.
 func (in *InputTopic[K, V]) Pipe(key K, value V, timestamp int64, headers ...processors.Header) error {
+	in.d.here().Helper()
 	return in.send(&Message[K, V]{Key: key, Value: value, Timestamp: timestamp, Headers: headers}, -1)
 }
 
 // PipeNull writes a record with a null value: a delete, where the topic holds a table.
 func (in *InputTopic[K, V]) PipeNull(key K, timestamp int64, headers ...processors.Header) error {
+	in.d.here().Helper()
 	return in.send(&Message[K, V]{Key: key, ValueNull: true, Timestamp: timestamp, Headers: headers}, -1)
 }
 
 // Send writes a record as Pipe does, with its null bits. Its key chooses the partition.
-func (in *InputTopic[K, V]) Send(m Message[K, V]) error { return in.send(&m, -1) }
+func (in *InputTopic[K, V]) Send(m Message[K, V]) error {
+	in.d.here().Helper()
+	return in.send(&m, -1)
+}
 
 // SendTo writes a record to a partition.
 func (in *InputTopic[K, V]) SendTo(partition int32, m Message[K, V]) error {
+	in.d.here().Helper()
 	return in.send(&m, partition)
 }
 
 func (in *InputTopic[K, V]) send(m *Message[K, V], partition int32) error {
+	in.d.here().Helper()
 	e, err := in.encode(m)
 	if err != nil {
 		return in.d.report(err)
@@ -105,6 +112,7 @@ func Output[K, V any](d *Driver, topic string, key serde.Serde[K], value serde.S
 
 // Read returns the records written since the topic was last read, in the order in which they were written.
 func (out *OutputTopic[K, V]) Read() []Message[K, V] {
+	out.d.here().Helper()
 	records := out.d.Read(out.topic)
 	messages := make([]Message[K, V], 0, len(records))
 	for _, r := range records {

@@ -22,6 +22,7 @@ type LakeRow[V any] struct {
 
 // LakeRows returns the rows that were committed to the lake sink of that name, in order. V has to be the stream's value type.
 func LakeRows[V any](d *Driver, name string) []LakeRow[V] {
+	d.here().Helper()
 	t := d.tables[name]
 	if t == nil {
 		d.report(fmt.Errorf("the topology has no lake sink %q: it has %v", name, d.tableNames()))

@@ -13,6 +13,7 @@ import (
 // Restart stops the application gracefully, deletes its state, and starts it again: the stores are restored from their changelogs. Only the
 // simulated topics, the committed offsets and the landed tables are kept, as if the application moved to another machine.
 func (d *Driver) Restart() error {
+	d.here().Helper()
 	if d.fatal != nil {
 		return d.report(fmt.Errorf("the topology has stopped: %w", d.fatal))
 	}
@@ -40,7 +41,10 @@ func (d *Driver) restart() error {
 // Crash kills the application in the middle of its transaction and starts it again: what was not committed is gone, output, changelog
 // records, offsets and table rows alike, and it goes on from the last commit. Stores on disk are found as they were at that commit; those in
 // memory are restored. A driver whose topology has failed comes back to life. Without ManualCommit there is nothing that a crash could take.
-func (d *Driver) Crash() error { return d.report(d.failed(d.crash())) }
+func (d *Driver) Crash() error {
+	d.here().Helper()
+	return d.report(d.failed(d.crash()))
+}
 
 func (d *Driver) crash() error {
 	d.fatal = nil

@@ -15,6 +15,7 @@ func (d *Driver) StoreNames() []string { return sortedNames(d.plan.Stores) }
 // The partition of a global store is 0. Reading shows what is uncommitted, too; what is written goes to the changelog with the next
 // commit.
 func (d *Driver) Stores(name string, partition int32) (state.Stores, error) {
+	d.here().Helper()
 	s := d.plan.Stores[name]
 	if s == nil {
 		return nil, d.report(fmt.Errorf("the topology has no store %q: it has %v", name, d.StoreNames()))
@@ -55,36 +56,43 @@ func (d *Driver) StorePartitions(name string) int32 {
 
 // KeyValue opens one partition of a key-value store.
 func KeyValue[K, V any](d *Driver, name string, partition int32, key serde.Serde[K], value serde.Serde[V]) (*state.KeyValueStore[K, V], error) {
+	d.here().Helper()
 	return openTyped(d, name, partition, state.NewKeyValue, key, value)
 }
 
 // TimestampedKeyValue opens one partition of a timestamped key-value store, which is what tables and aggregates are kept in.
 func TimestampedKeyValue[K, V any](d *Driver, name string, partition int32, key serde.Serde[K], value serde.Serde[V]) (*state.TimestampedKeyValueStore[K, V], error) {
+	d.here().Helper()
 	return openTyped(d, name, partition, state.NewTimestampedKeyValue, key, value)
 }
 
 // Window opens one partition of a window store.
 func Window[K, V any](d *Driver, name string, partition int32, key serde.Serde[K], value serde.Serde[V]) (*state.WindowStore[K, V], error) {
+	d.here().Helper()
 	return openTyped(d, name, partition, state.NewWindow, key, value)
 }
 
 // TimestampedWindow opens one partition of a timestamped window store, which is what windowed aggregates are kept in.
 func TimestampedWindow[K, V any](d *Driver, name string, partition int32, key serde.Serde[K], value serde.Serde[V]) (*state.TimestampedWindowStore[K, V], error) {
+	d.here().Helper()
 	return openTyped(d, name, partition, state.NewTimestampedWindow, key, value)
 }
 
 // Session opens one partition of a session store.
 func Session[K, V any](d *Driver, name string, partition int32, key serde.Serde[K], value serde.Serde[V]) (*state.SessionStore[K, V], error) {
+	d.here().Helper()
 	return openTyped(d, name, partition, state.NewSession, key, value)
 }
 
 // Versioned opens one partition of a versioned store.
 func Versioned[K, V any](d *Driver, name string, partition int32, key serde.Serde[K], value serde.Serde[V]) (*state.VersionedStore[K, V], error) {
+	d.here().Helper()
 	return openTyped(d, name, partition, state.NewVersioned, key, value)
 }
 
 func openTyped[S, K, V any](d *Driver, name string, partition int32, open func(state.Stores, string, serde.Codec[K], serde.Codec[V]) (*S, error),
 	key serde.Serde[K], value serde.Serde[V]) (*S, error) {
+	d.here().Helper()
 	stores, err := d.Stores(name, partition)
 	if err != nil {
 		return nil, err
@@ -96,6 +104,7 @@ func openTyped[S, K, V any](d *Driver, name string, partition int32, open func(s
 // Held counts what a store holds that has no typed facade: the changes that a suppression or the records that a join holds back, summed
 // over its partitions.
 func (d *Driver) Held(name string) (int64, error) {
+	d.here().Helper()
 	s := d.plan.Stores[name]
 	if s == nil {
 		return 0, d.report(fmt.Errorf("the topology has no store %q: it has %v", name, d.StoreNames()))
