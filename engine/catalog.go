@@ -145,10 +145,14 @@ func (e *Engine) ensureInternal(ctx context.Context, counts map[string]int32) (m
 	if err != nil {
 		return nil, err
 	}
+	stores := map[string]string{} // by changelog
+	for name, s := range e.plan.Stores {
+		stores[s.Changelog] = name
+	}
 	var wanted []topics.Wanted
 	for _, name := range slices.Sorted(maps.Keys(e.plan.InternalTopics)) {
 		wanted = append(wanted, topics.Wanted{
-			Name: name, Partitions: counts[name], Replication: e.cfg.replication, Config: e.plan.InternalTopics[name].Config})
+			Name: name, Partitions: counts[name], Replication: e.cfg.replication, Config: e.plan.InternalTopics[name].Config, Store: stores[name]})
 	}
 	known := slices.DeleteFunc(memory.Names(), func(name string) bool { return e.plan.InternalTopics[name] == nil })
 	before, err := topics.Describe(ctx, e.control, known...)

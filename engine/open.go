@@ -281,6 +281,12 @@ func (e *Engine) openStores(ctx context.Context, r *runner) error {
 	fresh := false // set aside, and made anew
 	for tries := 0; ; tries++ {
 		db, err := state.OpenPebble(dir, specs, e.resources, opt)
+		var kind *state.KindError
+		if errors.As(err, &kind) { // the changelog would not do, either
+			if changed := changedKind(e.plan.Stores[kind.Store], kind.Was, dir); changed != nil {
+				return fmt.Errorf("task %s: %w", taskOf(r.spec.id), changed)
+			}
+		}
 		switch {
 		case err == nil:
 			r.db = db

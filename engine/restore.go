@@ -64,11 +64,21 @@ func (e *Engine) tryRestore(ctx context.Context, r *runner, s *starts) error {
 	defer func() { r.restore.end(e.cfg.clock()) }()
 	for _, sp := range spans {
 		if err := e.restoreStore(ctx, r, sp); err != nil {
-			return fmt.Errorf("store %s from %s: %w", sp.store, sp.Partition, err)
+			return fmt.Errorf("store %s from %s: %w", sp.store, sp.Partition, e.explainRestore(sp, err))
 		}
 	}
 	e.endRestore(r, "state restored")
 	return nil
+}
+
+// explainRestore says what to do where a changelog has records that the store can't be made of.
+func (e *Engine) explainRestore(sp restoreSpan, err error) error {
+	if !errors.Is(err, state.ErrChangelogKey) && !errors.Is(err, state.ErrBufferValue) {
+		return err
+	}
+	return fmt.Errorf("%w. Topic %s has records that no %s store has written: store %q was probably one of another kind before. Give it another name with "+
+		"topology.Store (it begins empty), or reset the application (tributary reset, engine.ResetApplication): see %s",
+		err, sp.Topic, e.plan.Stores[sp.store].Spec.Kind, sp.store, changingPage)
 }
 
 // sizeOf is how many offsets the changelogs of a runner's stores span.

@@ -29,6 +29,9 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 	}
 	e.identity = id
 	started.add(id.Close)
+	if err := e.compareWithLast(); err != nil {
+		return err
+	}
 	if err := e.serveHTTP(started); err != nil {
 		return err
 	}
@@ -49,6 +52,10 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 		return err
 	}
 	e.warnGenerated()
+	e.warnUnused(ctx)
+	if err := e.keepPlan(); err != nil {
+		return err
+	}
 	e.resources = state.NewResources(e.cfg.state)
 	e.resourcesShown.Store(e.resources)
 	started.add(e.resources.Close)

@@ -40,7 +40,8 @@ func TestOpenErrors(t *testing.T) {
 		"another kind":             {Name: "a", Kind: state.TimestampedKeyValue},
 		"a window store's segment": {Name: "a", Kind: state.Window, RetentionMs: 1},
 	} {
-		if _, err := state.OpenPebble(dir, []state.Spec{spec}, res, state.Options{Log: quiet}); !errors.Is(err, state.ErrIncompatible) {
+		var kind *state.KindError
+		if _, err := state.OpenPebble(dir, []state.Spec{spec}, res, state.Options{Log: quiet}); !errors.Is(err, state.ErrIncompatible) || !errors.As(err, &kind) || kind.Was != state.KeyValue || kind.Is != spec.Kind {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

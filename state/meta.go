@@ -15,6 +15,18 @@ import (
 // the directory aside and restore from the changelogs.
 var ErrIncompatible = errors.New("state: database does not fit the declared stores")
 
+// KindError says that a database has a store of the same name and of another kind. It wraps ErrIncompatible.
+type KindError struct {
+	Store, Dir string
+	Was, Is    Kind // Is: as declared
+}
+
+func (e *KindError) Error() string {
+	return fmt.Sprintf("store %q in %s was written as kind %s, and is declared as kind %s: %v", e.Store, e.Dir, e.Was, e.Is, ErrIncompatible)
+}
+
+func (e *KindError) Unwrap() error { return ErrIncompatible }
+
 const (
 	formatVersion         = 1
 	storeMetaVersion      = 1
@@ -176,6 +188,9 @@ func readRegistrations(b *pebbleBase) (known map[string]registration, maxID uint
 func (db *DB) register(s *store, known map[string]registration, maxID *uint16, batch *pebble.Batch) error {
 	if r, ok := known[s.spec.Name]; ok {
 		s.id = r.id
+		if r.kind != s.spec.Kind && s.mem == nil {
+			return &KindError{Store: s.spec.Name, Dir: db.pebble.dir, Was: r.kind, Is: s.spec.Kind}
+		}
 		if want := registrationOf(&s.spec, r.id); want != r && s.mem == nil {
 			return fmt.Errorf("store %q in %s was written as kind %s with segments of %d ms (flags %d), and is declared as kind %s with segments of %d ms (flags %d): %w",
 				s.spec.Name, db.pebble.dir, r.kind, r.segmentMs, r.flags, want.kind, want.segmentMs, want.flags, ErrIncompatible)

@@ -200,7 +200,21 @@ func ignoreNotExist(err error) error {
 	return err
 }
 
-// errChangelogKey says that a changelog record's key does not have the store's layout.
+// ErrChangelogKey marks errors of restoring a record whose key doesn't have the layout of the store's changelog: a store of another kind, or
+// another program, has written it.
+var ErrChangelogKey = errors.New("state: not a key of this kind of changelog")
+
 func errChangelogKey(key []byte, want string) error {
-	return fmt.Errorf("the key of %d bytes is not that of a %s changelog", len(key), want)
+	return &changelogKeyError{len(key), want}
 }
+
+type changelogKeyError struct {
+	bytes int
+	want  string
+}
+
+func (e *changelogKeyError) Error() string {
+	return fmt.Sprintf("the key of %d bytes is not that of a %s changelog", e.bytes, e.want)
+}
+
+func (e *changelogKeyError) Unwrap() error { return ErrChangelogKey }

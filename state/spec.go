@@ -50,6 +50,30 @@ func (k Kind) String() string {
 	return "kind " + strconv.Itoa(int(k))
 }
 
+// KindOf is the kind that String calls name; ok is false if there is none.
+func KindOf(name string) (k Kind, ok bool) {
+	for k := KeyValue; k <= lastKind; k++ {
+		if k.String() == name {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// SharesChangelog tells whether a store of one kind can be restored from what one of the other kind has logged.
+func (k Kind) SharesChangelog(other Kind) bool { return k.logged() == other.logged() }
+
+// logged is one kind of those whose changelogs look alike.
+func (k Kind) logged() Kind {
+	switch k {
+	case TimestampedKeyValue, Versioned:
+		return KeyValue
+	case TimestampedWindow:
+		return Window
+	}
+	return k
+}
+
 // Spec declares a store. It is plain data: the topology derives changelog topics from it, and a DB opens stores by it.
 // Times are in milliseconds.
 type Spec struct {

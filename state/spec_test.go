@@ -74,3 +74,20 @@ func TestSpecValidate(t *testing.T) {
 		}
 	}
 }
+
+func TestKindsByNameAndChangelog(t *testing.T) {
+	for k := KeyValue; k <= lastKind; k++ {
+		if got, ok := KindOf(k.String()); got != k || !ok {
+			t.Errorf("%s: %v %v", k, got, ok)
+		}
+		if !k.SharesChangelog(k) {
+			t.Errorf("%s can't be restored from its own changelog", k)
+		}
+	}
+	if k, ok := KindOf("kind 99"); ok {
+		t.Errorf("got %v", k)
+	}
+	if !KeyValue.SharesChangelog(TimestampedKeyValue) || !Window.SharesChangelog(TimestampedWindow) || KeyValue.SharesChangelog(Window) || Window.SharesChangelog(Session) {
+		t.Error("changelogs are alike only with and without timestamps")
+	}
+}

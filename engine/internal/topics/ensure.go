@@ -20,6 +20,7 @@ type Wanted struct {
 	Partitions  int32
 	Replication int16 // for creation; 0 is the broker's default
 	Config      map[string]string
+	Store       string // whose changelog it is; empty for others
 }
 
 // Problem is what is wrong with an internal topic.
@@ -189,6 +190,10 @@ func differences(w Wanted, configs []kadm.Config) (all []difference) {
 		switch key {
 		case "cleanup.policy":
 			d.dangerous, d.Advice = true, fmt.Sprintf("set it: kafka-configs --alter --topic %s --add-config cleanup.policy=[%s]", w.Name, want)
+			if w.Store != "" {
+				d.Advice = fmt.Sprintf("it was probably made for another kind of store (with or without windows): if store %q was declared otherwise before, leave the topic as it is, "+
+					"and give the store another name with topology.Store, or reset the application (docs/operations/changing-a-topology.md); only if the store hasn't changed, s%s", w.Store, d.Advice[1:])
+			}
 		case "retention.ms":
 			d.Advice = fmt.Sprintf("brokers delete by it what is older by its own time, whether it is needed or not. Set it: kafka-configs --alter --topic %s --add-config retention.ms=%s; or leave it if that is what you want", w.Name, want)
 		}
