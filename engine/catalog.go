@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -101,6 +102,9 @@ func (e *Engine) catalogOf(ctx context.Context, found matches) (*catalog, error)
 // userTopics are the topics that the plan names and the engine doesn't own.
 func (e *Engine) userTopics(matched map[string][]string) []string {
 	set := map[string]bool{}
+	for _, t := range e.cfg.handlers.Topics() {
+		set[t] = true
+	}
 	for name, n := range e.plan.Nodes {
 		for _, t := range slices.Concat(n.Topics, matched[name], []string{n.Topic}) {
 			if t != "" && e.plan.InternalTopics[t] == nil {
@@ -111,28 +115,45 @@ func (e *Engine) userTopics(matched map[string][]string) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// MissingSinksError names topics that the topology writes to and that don't exist.
-type MissingSinksError struct{ Topics []string }
+// MissingSinksError names topics that are written to and that don't exist.
+type MissingSinksError struct {
+	Topics   []string // of the topology
+	Handlers []string // of the error handlers: dead letters, and the ledger of dropped records
+}
 
 func (e *MissingSinksError) Error() string {
-	return fmt.Sprintf("output topics are missing: %v; create them, topics of the user are never made by the engine", e.Topics)
+	var lines []string
+	if len(e.Topics) > 0 {
+		lines = append(lines, fmt.Sprintf("output topics are missing: %v", e.Topics))
+	}
+	if len(e.Handlers) > 0 {
+		lines = append(lines, fmt.Sprintf("topics that the error handlers send to (dead letters, dropped records) are missing: %v", e.Handlers))
+	}
+	return strings.Join(lines, "; ") + "; create them, topics of the user are never made by the engine"
+}
+
+// outputTopics are the user's topics that sinks of the topology name, sorted.
+func (e *Engine) outputTopics() []string {
+	var all []string
+	for _, n := range e.plan.Nodes {
+		if n.Kind == plan.SinkNode && !n.Dynamic && e.plan.InternalTopics[n.Topic] == nil {
+			all = append(all, n.Topic)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func (e *Engine) missingSinks(found map[string]topics.Topic) error {
-	var missing []string
-	for _, n := range e.plan.Nodes {
-		if n.Kind != plan.SinkNode || n.Dynamic || e.plan.InternalTopics[n.Topic] != nil {
-			continue
-		}
-		if _, ok := found[n.Topic]; !ok {
-			missing = append(missing, n.Topic)
-		}
+	exists := func(topic string) bool { _, ok := found[topic]; return ok }
+	missing := &MissingSinksError{
+		Topics:   slices.DeleteFunc(e.outputTopics(), exists),
+		Handlers: slices.DeleteFunc(e.cfg.handlers.Topics(), exists),
 	}
-	if len(missing) == 0 {
+	if len(missing.Topics)+len(missing.Handlers) == 0 {
 		return nil
 	}
-	slices.Sort(missing)
-	return &MissingSinksError{Topics: slices.Compact(missing)}
+	return missing
 }
 
 // awaitReplicas is for how many seconds a start waits for brokers that are away, where internal topics need them as replicas. It is no longer,

@@ -13,14 +13,15 @@ import (
 
 // collector takes what a task sends into the instance's transaction. It belongs to its runner's worker.
 type collector struct {
-	e     *Engine
-	r     *runner
-	hand  *txn.Hand
-	ctx   context.Context // of the engine's life: a blocked send ends with it
-	arena []byte
-	turn  uint32 // for records without a key
-	ends  map[string][]*txn.End
-	views []*state.View
+	e      *Engine
+	r      *runner
+	hand   *txn.Hand
+	ctx    context.Context // of the engine's life: a blocked send ends with it
+	asking context.Context // of questions to brokers: ends earlier, see Engine.asking
+	arena  []byte
+	turn   uint32 // for records without a key
+	ends   map[string][]*txn.End
+	views  []*state.View
 
 	limitOf string // the topic sent to last, and its limit
 	limit   int
@@ -139,8 +140,17 @@ const stick = 100
 
 // Partitions implements task.Collector.
 func (c *collector) Partitions(topic string) (int32, error) {
-	t, err := c.e.catalog().topic(c.ctx, c.e.control, topic)
-	return t.Partitions, err
+	t, err := c.e.catalog().topic(c.asking, c.e.control, topic)
+	return t.Partitions, c.unanswered(err)
+}
+
+// unanswered tells an error of a question to brokers from the end of asking: that is nothing the record is to blame for, and what it has done is
+// taken back as after any other request that brokers which are away don't answer.
+func (c *collector) unanswered(err error) error {
+	if err != nil && c.asking.Err() != nil {
+		return &producerError{err}
+	}
+	return err
 }
 
 // copy copies bytes into memory that stays as it is until the transaction has ended.

@@ -45,6 +45,9 @@ type Engine struct {
 	// life ends when everything has to end: CloseTimeout after Run's context, or at a failure.
 	life    context.Context
 	endLife context.CancelFunc
+	// asking ends soon after Run's context: what tasks ask brokers for in the middle of a record must not keep the workers from stopping.
+	asking    context.Context
+	endAsking context.CancelFunc
 
 	identity       *identity.Identity
 	control        *kgo.Client // admin, group and offset requests
@@ -94,6 +97,7 @@ type Engine struct {
 	standbys map[task.ID]*standby
 	losses   int // of membership, that were dealt with
 	held     bool
+	ending   bool // no commit comes after the next one
 	troubled bool
 	failures int // commits that failed in a row
 	purging  bool
@@ -141,6 +145,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	e.life, e.endLife = context.WithCancel(context.WithoutCancel(ctx))
 	defer e.endLife()
+	e.asking, e.endAsking = context.WithCancel(e.life)
+	defer e.endAsking()
 	e.states.set(Starting)
 	err := e.run(ctx)
 	if err != nil {
@@ -150,6 +156,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.states.set(Stopped)
 	return nil
 }
+
+// lastAnswers is how long tasks may still wait, while the instance closes, for what they ask brokers: those that are there answer within that.
+const lastAnswers = time.Second
 
 func (e *Engine) run(ctx context.Context) (err error) {
 	var started closers
@@ -163,6 +172,7 @@ func (e *Engine) run(ctx context.Context) (err error) {
 	e.states.set(Rebalancing)
 	stopped := context.AfterFunc(ctx, func() { // a hanging broker must not hold up the end for ever
 		e.states.set(Draining)
+		time.AfterFunc(min(lastAnswers, e.cfg.closing), e.endAsking)
 		time.AfterFunc(e.cfg.closing, e.endLife)
 	})
 	defer stopped()
@@ -212,7 +222,12 @@ func (e *Engine) drain() error {
 		}
 		errs = append(errs, err)
 	}
+	e.ending = true
 	err := e.commitNow()
+	if errors.Is(err, errNotCommitted) {
+		e.log.Warn("what was done since the last commit is not committed: it is done again after the next start", "error", err)
+		return errors.Join(errs...)
+	}
 	if err == nil {
 		err = e.drainGlobal()
 	}
@@ -259,7 +274,9 @@ func (e *Engine) closeTasks(cause error) error {
 	if cause != nil {
 		e.endLife() // nothing waits for brokers any more
 	} else if e.cfg.guarantee == ExactlyOnce {
-		errs = append(errs, e.producer.Abort(ctx)) // what came after the last commit
+		if err := e.producer.Abort(ctx); err != nil { // what came after the last commit
+			e.log.Warn("the open transaction can't be ended: the next start, or its timeout, ends it", "error", err)
+		}
 	}
 	errs = append(errs, e.closeRunners(sortedRunners(e.runners)), e.closeStandbys())
 	if cause == nil && !e.cfg.stay {

@@ -77,9 +77,9 @@ func TestJSONLinesSayWhatTheyLack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		handlers := ErrorHandlers(processors.Handlers{Processing: func(e *processors.ErrorContext) processors.Verdict {
+		handlers := ErrorHandlers(processors.Handlers{Processing: processors.HandleErrors(func(e *processors.ErrorContext) processors.Verdict {
 			return processors.Verdict{DeadLetterTopic: a.topic("dead"), Headers: []processors.Header{{Key: "reason", Value: []byte(e.Err.Error())}}}
-		}})
+		})})
 		i := a.start(plan, "i1", quickLake, handlers, OutOfRange(Earliest))
 		eventually(t, "landed", func() bool { return landedThrough(t, place) == 6 })
 		i.await(t, "all is processed", func(s Stats) bool { return s.Processed == 4 })

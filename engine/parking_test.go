@@ -127,7 +127,7 @@ func TestFaultsOfTasksStayWithThem(t *testing.T) {
 	tabs[1].mu.Unlock()
 
 	var skips atomic.Bool
-	handlers := ErrorHandlers(processors.Handlers{Processing: func(*processors.ErrorContext) processors.Verdict { return processors.Verdict{Fail: !skips.Load()} }})
+	handlers := ErrorHandlers(processors.Handlers{Processing: processors.HandleErrors(func(*processors.ErrorContext) processors.Verdict { return processors.Verdict{Fail: !skips.Load()} })})
 	a.produce("in0", 2, "u0", "u1", "u2", "bad", "u4", "u5") // the bad one is in partition 1
 	a.produce("in1", 2, unique(20, 20)...)
 	i = a.start(side(a.name, tabs...), "i1", quickLake, ParkLake(), handlers)

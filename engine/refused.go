@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -37,12 +38,34 @@ func (l *limits) known(topic string) (int32, bool) {
 	return n, ok
 }
 
+func (l *limits) learn(found map[string]int32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.bytes == nil {
+		l.bytes = map[string]int32{}
+	}
+	maps.Copy(l.bytes, found)
+}
+
+// learnLimits asks for the limits of the topics that the plan and the error handlers name, so that no first record of one has to wait for brokers
+// that are away just then. The topics that records choose are asked for one by one.
+func (e *Engine) learnLimits(ctx context.Context) {
+	names := slices.Concat(e.outputTopics(), e.cfg.handlers.Topics(), slices.Collect(maps.Keys(e.plan.InternalTopics)))
+	slices.Sort(names)
+	found, err := topics.MaxMessageBytes(ctx, e.control, slices.Compact(names)...)
+	if err != nil {
+		e.log.Warn("limits of topics can't be read yet: each is asked for again with its first record", "error", err)
+		return
+	}
+	e.limits.learn(found)
+}
+
 // limit asks the brokers for what isn't known yet. What is known holds for the life of the instance.
 func (e *Engine) limit(ctx context.Context, topic string) (int32, error) {
 	if n, ok := e.limits.known(topic); ok {
 		return n, nil
 	}
-	n, err := topics.MaxMessageBytes(ctx, e.control, topic)
+	found, err := topics.MaxMessageBytes(ctx, e.control, topic)
 	for pause := 100 * time.Millisecond; err != nil; pause = min(2*pause, 5*time.Second) { // brokers are away
 		if needsAPerson(err) {
 			return 0, err
@@ -50,14 +73,13 @@ func (e *Engine) limit(ctx context.Context, topic string) (int32, error) {
 		if ended := sleep(ctx, pause); ended != nil {
 			return 0, errors.Join(ended, err)
 		}
-		n, err = topics.MaxMessageBytes(ctx, e.control, topic)
+		found, err = topics.MaxMessageBytes(ctx, e.control, topic)
 	}
-	e.limits.mu.Lock()
-	defer e.limits.mu.Unlock()
-	if e.limits.bytes == nil {
-		e.limits.bytes = map[string]int32{}
+	n, ok := found[topic]
+	if !ok { // it may not be read
+		n = topics.DefaultMaxMessageBytes
 	}
-	e.limits.bytes[topic] = n
+	e.limits.learn(map[string]int32{topic: n})
 	return n, nil
 }
 
@@ -92,9 +114,9 @@ func batchOf(r *txn.Record) int {
 // fits tells what is wrong with a record's size.
 func (c *collector) fits(r *txn.Record) error {
 	if r.Topic != c.limitOf {
-		n, err := c.e.limit(c.ctx, r.Topic)
+		n, err := c.e.limit(c.asking, r.Topic)
 		if err != nil {
-			return err
+			return c.unanswered(err)
 		}
 		c.limitOf, c.limit = r.Topic, int(n)
 	}

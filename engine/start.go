@@ -53,6 +53,7 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 	}
 	e.warnGenerated()
 	e.warnUnused(ctx)
+	e.learnLimits(ctx)
 	if err := e.keepPlan(); err != nil {
 		return err
 	}

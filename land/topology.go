@@ -106,9 +106,9 @@ func (c *Config) Handlers() processors.Handlers {
 			dead[s.Topic] = s.DeadLetters
 		}
 	}
-	decide := func(e *processors.ErrorContext) processors.Verdict {
+	decide := processors.HandleErrors(func(e *processors.ErrorContext) processors.Verdict {
 		topic, ok := dead[e.Topic]
 		return processors.Verdict{Fail: !ok, DeadLetterTopic: topic}
-	}
+	})
 	return processors.Handlers{Deserialization: decide, Processing: decide}
 }

@@ -2,6 +2,7 @@ package processors
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -33,8 +34,24 @@ type Verdict struct {
 	Headers []Header
 }
 
-// ErrorHandler decides what happens to a record that failed. It may be called by several tasks at once.
-type ErrorHandler func(*ErrorContext) Verdict
+// ErrorHandler decides what happens to a record that failed. It may be called by several tasks at once. One that is also a DeadLetterer says which
+// topics it may send to.
+type ErrorHandler interface {
+	HandleError(*ErrorContext) Verdict
+}
+
+// HandleErrors makes a function an ErrorHandler.
+type HandleErrors func(*ErrorContext) Verdict
+
+// HandleError implements ErrorHandler.
+func (f HandleErrors) HandleError(c *ErrorContext) Verdict { return f(c) }
+
+// DeadLetterer is an ErrorHandler that knows where its dead letters go, as DeadLetterOnError does: whether these topics exist is then found at
+// start, and not with the first record that fails.
+type DeadLetterer interface {
+	ErrorHandler
+	DeadLetterTopics() []string
+}
 
 // Handlers are the application's three error handlers. A nil one is FailOnError.
 type Handlers struct {
@@ -62,20 +79,46 @@ func (h Handlers) ForGlobal() Handlers {
 	return Handlers{Deserialization: h.Global.Deserialization, Processing: h.Global.Processing, Production: h.Global.Production, DroppedTopic: h.DroppedTopic}
 }
 
+// Topics are the topics that are known to be written to by the handlers, sorted: the ledger, and those of handlers that are DeadLetterers.
+func (h Handlers) Topics() []string {
+	var all []string
+	if h.DroppedTopic != "" {
+		all = append(all, h.DroppedTopic)
+	}
+	of := []ErrorHandler{h.Deserialization, h.Processing, h.Production}
+	if g := h.Global; g != nil {
+		of = append(of, g.Deserialization, g.Processing, g.Production)
+	}
+	for _, handler := range of {
+		if d, ok := handler.(DeadLetterer); ok {
+			all = append(all, d.DeadLetterTopics()...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // FailOnError stops the application at the first failure. It is the default.
 func FailOnError() ErrorHandler {
-	return func(*ErrorContext) Verdict { return Verdict{Fail: true} }
+	return HandleErrors(func(*ErrorContext) Verdict { return Verdict{Fail: true} })
 }
 
 // SkipOnError leaves failing records out and counts them.
 func SkipOnError() ErrorHandler {
-	return func(*ErrorContext) Verdict { return Verdict{} }
+	return HandleErrors(func(*ErrorContext) Verdict { return Verdict{} })
 }
 
 // DeadLetterOnError sends failing records to a topic, with their original bytes and the reason in headers, and goes on.
 func DeadLetterOnError(topic string) ErrorHandler {
-	return func(*ErrorContext) Verdict { return Verdict{DeadLetterTopic: topic} }
+	return toTopic(topic)
 }
+
+type toTopic string
+
+var _ DeadLetterer = toTopic("")
+
+func (t toTopic) HandleError(*ErrorContext) Verdict { return Verdict{DeadLetterTopic: string(t)} }
+func (t toTopic) DeadLetterTopics() []string        { return []string{string(t)} }
 
 // Headers of a dead letter, as KIP-1034 names them. Values are text.
 const (

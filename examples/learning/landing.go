@@ -56,19 +56,19 @@ var textKey = serde.Ptr(serde.String)
 
 // deadLetters sends what the validator rejects to a topic, with the reason in a header. Any other failure stops the product.
 func deadLetters(topic string) processors.Handlers {
-	return processors.Handlers{Processing: func(c *processors.ErrorContext) processors.Verdict {
+	return processors.Handlers{Processing: processors.HandleErrors(func(c *processors.ErrorContext) processors.Verdict {
 		var reason Rejection
 		if !errors.As(c.Err, &reason) {
 			return processors.Verdict{Fail: true}
 		}
 		return processors.Verdict{DeadLetterTopic: topic, Headers: []processors.Header{{Key: ReasonHeader, Value: []byte(reason)}}}
-	}}
+	})}
 }
 
 // skipRejected leaves out what the validator rejects: the landing has it in the dead letters. Any other failure stops the product.
 func skipRejected() processors.Handlers {
-	return processors.Handlers{Processing: func(c *processors.ErrorContext) processors.Verdict {
+	return processors.Handlers{Processing: processors.HandleErrors(func(c *processors.ErrorContext) processors.Verdict {
 		var reason Rejection
 		return processors.Verdict{Fail: !errors.As(c.Err, &reason)}
-	}}
+	})}
 }

@@ -99,7 +99,7 @@ func (t *Task) judge(handler processors.ErrorHandler, c *processors.ErrorContext
 	t.logStack(n.spec.Name, c.Err)
 	verdict := processors.Verdict{Fail: true}
 	if handler != nil {
-		verdict = handler(c)
+		verdict = handler.HandleError(c)
 	}
 	if verdict.DeadLetterTopic != "" {
 		err := t.cfg.Collector.Send(&Out{

@@ -65,7 +65,7 @@ func (j *Judge) Keeps(raw *processors.RawRecord) (bool, error) {
 	var failed *processors.DeserializationError
 	if errors.As(err, &failed) {
 		c := j.task.loadContext(j.queue, raw, err)
-		if handler := j.task.cfg.Handlers.Deserialization; handler != nil && !handler(c).Fail {
+		if handler := j.task.cfg.Handlers.Deserialization; handler != nil && !handler.HandleError(c).Fail {
 			return false, nil
 		}
 	}

@@ -25,12 +25,12 @@ func TestLedgerOfDroppedRecords(t *testing.T) {
 			return v, nil
 		}).
 		GroupByKey().Windowed(topology.Tumbling(10 * time.Millisecond).Grace(0)).Count(topology.Store("counts"))
-	processing := func(c *processors.ErrorContext) processors.Verdict {
+	processing := processors.HandleErrors(func(c *processors.ErrorContext) processors.Verdict {
 		if string(c.RawValue) == "letter" {
 			return processors.Verdict{DeadLetterTopic: "dead"}
 		}
 		return processors.Verdict{}
-	}
+	})
 	d := topologytest.New(t, built(t, b), topologytest.ErrorHandlers(processors.Handlers{Processing: processing, DroppedTopic: "ledger"}))
 	key := "k"
 	records := topologytest.Input(d, "in", serde.Ptr(serde.String), serde.String)

@@ -13,23 +13,28 @@ import (
 // DefaultMaxMessageBytes is what a broker takes in one batch unless it or the topic is configured otherwise.
 const DefaultMaxMessageBytes = 1_048_588
 
-// MaxMessageBytes asks for a topic's max.message.bytes: the largest batch, in bytes, that its brokers take. Where the settings may not be
-// read (DESCRIBE_CONFIGS on the topic), or the broker doesn't know the topic or the setting, it is the default. An error says that no broker
-// answers at the moment.
-func MaxMessageBytes(ctx context.Context, client *kgo.Client, topic string) (int32, error) {
-	described, err := kadm.NewClient(client).DescribeTopicConfigs(ctx, topic)
+// MaxMessageBytes asks for the max.message.bytes of topics: the largest batch, in bytes, that their brokers take. Topics are missing in the
+// answer that the broker doesn't know, perhaps since they are too new; all are if the settings of one may not be read (DESCRIBE_CONFIGS on the topic).
+// An error says that no broker answers at the moment.
+func MaxMessageBytes(ctx context.Context, client *kgo.Client, names ...string) (map[string]int32, error) {
+	limits := make(map[string]int32, len(names))
+	if len(names) == 0 {
+		return limits, nil
+	}
+	described, err := kadm.NewClient(client).DescribeTopicConfigs(ctx, names...)
 	var auth *kadm.AuthError
 	if errors.As(err, &auth) {
-		return DefaultMaxMessageBytes, nil
+		return limits, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read max.message.bytes of topic %s: %w", topic, err)
+		return nil, fmt.Errorf("read max.message.bytes of topics %v: %w", names, err)
 	}
-	rc, err := described.On(topic, nil)
-	if err != nil || rc.Err != nil {
-		return DefaultMaxMessageBytes, nil
+	for _, rc := range described {
+		if rc.Err == nil {
+			limits[rc.Name] = maxMessageBytes(rc.Configs)
+		}
 	}
-	return maxMessageBytes(rc.Configs), nil
+	return limits, nil
 }
 
 func maxMessageBytes(configs []kadm.Config) int32 {

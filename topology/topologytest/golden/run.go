@@ -62,9 +62,9 @@ func (c config) handlers() processors.Handlers {
 	}
 	if c.production == "default" && c.dlqTopic != "" {
 		// Kafka Streams' default handler writes a dead letter and fails; the latter is the processing handler's to judge.
-		h.Production = func(*processors.ErrorContext) processors.Verdict {
+		h.Production = processors.HandleErrors(func(*processors.ErrorContext) processors.Verdict {
 			return processors.Verdict{Fail: true, DeadLetterTopic: c.dlqTopic}
-		}
+		})
 	}
 	return h
 }
