@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -34,11 +35,15 @@ func build(b *topology.Builder) *topology.Plan {
 // What is wrong with the topics is found before anything is read, all of it, with advice.
 func TestTopicsAreCheckedAtStart(t *testing.T) {
 	a := newApp(t, brokertest.Embedded(t), "checks")
-	err := a.start(counts(a.name), "i1").failure(t)
+	handlers := processors.Handlers{Processing: processors.DeadLetterOnError("nosuch.dead"), DroppedTopic: "nosuch.dropped"}
+	err := a.start(counts(a.name), "i1", ErrorHandlers(handlers)).failure(t)
 	var missing *plan.MissingTopicsError
 	var sinks *MissingSinksError
-	if !errors.As(err, &missing) || !errors.As(err, &sinks) {
+	if !errors.As(err, &missing) || !errors.As(err, &sinks) || len(sinks.Topics) != 1 {
 		t.Fatalf("got %v, want both the missing input and the missing output", err)
+	}
+	if want := []string{"nosuch.dead", "nosuch.dropped"}; !slices.Equal(sinks.Handlers, want) || !strings.Contains(err.Error(), "dead letters") {
+		t.Errorf("got %v: want %v as well", err, want)
 	}
 
 	a.create("left", 4)
@@ -247,6 +252,9 @@ func TestFailureStopsTheInstance(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: lacks %q", err, want)
 		}
+	}
+	if n := strings.Count(err.Error(), "task 0_0"); n != 1 {
+		t.Errorf("%v: names the task %d times", err, n)
 	}
 	if s, _ := i.states.get(); s != Failed {
 		t.Errorf("state %v", s)

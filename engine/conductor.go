@@ -418,7 +418,9 @@ func (e *Engine) showState() {
 	case e.paused.Load():
 		e.states.set(Paused)
 	default:
-		e.states.set(Running)
+		if before, _ := e.states.get(); before != Running && e.states.set(Running) {
+			e.log.Info("running", "tasks", len(e.runners))
+		}
 	}
 	e.publish()
 }

@@ -49,30 +49,31 @@ type Engine struct {
 	asking    context.Context
 	endAsking context.CancelFunc
 
-	identity       *identity.Identity
-	control        *kgo.Client // admin, group and offset requests
-	restoreClient  *kgo.Client // reads changelogs and global topics
-	inputs         *fetch.Inputs
-	intake         *intake
-	uncommitted    atomic.Int64 // bytes of uncommitted state: see tellWritten
-	producer       *txn.Producer
-	resources      *state.Resources
-	resourcesShown atomic.Pointer[state.Resources] // to Stats
-	membership     group.Membership
-	protocol       Protocol // of the membership: Classic or Streams
-	members        *members
-	version        *version
-	known          atomic.Pointer[catalog] // see catalog
-	queue          *runQueue
-	gate           *gate
-	routes         routes
-	mail           *mailbox
-	look           chan struct{} // see lookAgain
-	landers        map[string]*lander.Lander
-	global         *runner
-	letters        globalLetters
-	follower       follower
-	shipping       shipping
+	identity        *identity.Identity
+	control         *kgo.Client // admin, group and offset requests
+	restoreClient   *kgo.Client // reads changelogs and global topics
+	inputs          *fetch.Inputs
+	intake          *intake
+	uncommitted     atomic.Int64 // bytes of uncommitted state: see tellWritten
+	producer        *txn.Producer
+	resources       *state.Resources
+	resourcesShown  atomic.Pointer[state.Resources] // to Stats
+	membership      group.Membership
+	membershipShown atomic.Pointer[group.Membership] // to Stats
+	protocol        Protocol                         // of the membership: Classic or Streams
+	members         *members
+	version         *version
+	known           atomic.Pointer[catalog] // see catalog
+	queue           *runQueue
+	gate            *gate
+	routes          routes
+	mail            *mailbox
+	look            chan struct{} // see lookAgain
+	landers         map[string]*lander.Lander
+	global          *runner
+	letters         globalLetters
+	follower        follower
+	shipping        shipping
 
 	openers      sync.WaitGroup
 	openSlots    chan struct{}
@@ -120,7 +121,7 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	if p == nil {
-		return nil, errors.New("engine: no plan")
+		return nil, errors.New("engine: the plan is nil: Build gave an error, probably, that was not looked at")
 	}
 	e := &Engine{
 		plan: p.Internal(), version: newVersion(p.Internal(), plansafety.Snapshot(p)), generated: p.GeneratedNames(), renderer: p.Renderer, cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),

@@ -30,6 +30,9 @@ func (e *Engine) answer(w http.ResponseWriter, good func(State) bool) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	fmt.Fprintf(w, "%s since %s\n", s, since.UTC().Format("2006-01-02T15:04:05Z"))
+	if reason := e.states.reason(); reason != "" {
+		fmt.Fprintln(w, reason)
+	}
 }
 
 // HTTPAddr is the address that HTTP listens on, once it does; empty without HTTP. With port 0 it tells the port.

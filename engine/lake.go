@@ -65,7 +65,7 @@ func (e *Engine) openLanders(ctx context.Context) error {
 
 func (e *Engine) newLander(n *plan.Node) *lander.Lander {
 	open := func(ctx context.Context) (sink.Writer, error) {
-		w, err := n.Lake.Sink.Open(ctx, sink.Env{ApplicationID: e.plan.ApplicationID, Name: n.Lake.Name, Logger: e.log.With("sink", n.Lake.Name), Now: e.cfg.clock})
+		w, err := n.Lake.Sink.Open(ctx, sink.Env{ApplicationID: e.plan.ApplicationID, Name: n.Lake.Name, Logger: e.log, Now: e.cfg.clock})
 		if err != nil {
 			return nil, fmt.Errorf("sink %s (%s): %w", n.Lake.Name, n.Lake.Sink, err)
 		}

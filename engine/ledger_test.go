@@ -38,7 +38,7 @@ func TestLedgerOfDroppedRecords(t *testing.T) {
 	})
 }
 
-// A ledger that doesn't exist is said with its name.
+// A ledger that doesn't exist is said with its name, at start.
 func TestLedgerMissing(t *testing.T) {
 	a := newApp(t, brokertest.Embedded(t), "noledger")
 	a.create("in", 1)
@@ -48,7 +48,7 @@ func TestLedgerMissing(t *testing.T) {
 		DedupBy(func(v string) string { return v }, time.Hour, topology.Name("once")).To(a.topic("out"))
 	a.produce("in", 1, "a", "a")
 	i := a.start(build(b), "i1", ErrorHandlers(processors.Handlers{DroppedTopic: a.topic("dropped")}))
-	if err := i.failure(t); !strings.Contains(err.Error(), "topic noledger-dropped doesn't exist") {
+	if err := i.failure(t); !strings.Contains(err.Error(), "missing: [noledger-dropped]") {
 		t.Errorf("got %v", err)
 	}
 }

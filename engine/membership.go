@@ -252,6 +252,17 @@ func (m *members) Lost(cause error) {
 	m.e.tell(rebalanced{})
 }
 
+// Unheard implements group.Handler.
+func (m *members) Unheard(since time.Time, cause error) {
+	if since.IsZero() {
+		m.e.states.presumeLost("")
+		return
+	}
+	m.e.log.Warn("no heartbeat was taken for the session timeout: the group may have given this instance's tasks to others, so it isn't ready",
+		"last", since, "error", cause)
+	m.e.states.presumeLost(fmt.Sprintf("no heartbeat was taken since %s: %v", since.UTC().Format("2006-01-02T15:04:05Z"), cause))
+}
+
 // localState tells for which tasks, besides those that it holds, this instance has state on disk. It is all counted as equally good:
 // opening every database to look would take longer than it saves.
 func (e *Engine) localState(claimed map[task.ID]bool) map[assign.TaskID]int64 {

@@ -36,6 +36,7 @@ type statsCollector struct {
 	e     *Engine
 	descs []*prometheus.Desc
 
+	heartbeatAge                                                 *prometheus.Desc
 	state, tasks, processed, produced, commits, aborted, dropped *prometheus.Desc
 	lag, position, streamTime, inputTime, holds, enforced        *prometheus.Desc
 	restored, restoredBytes, restoreLeft, restoreTime            *prometheus.Desc
@@ -57,6 +58,7 @@ func newStatsCollector(e *Engine, labels prometheus.Labels) *statsCollector {
 		return d
 	}
 	c.state = desc("state", "1 for the state that the instance is in.", "state")
+	c.heartbeatAge = desc("heartbeat_age_seconds", "Seconds since the group's coordinator last took a heartbeat, or a join; missing before the first.")
 	c.tasks = desc("tasks", "Tasks of this instance, by whether they run or are brought up to date.", "phase")
 	c.processed = desc("processed_records_total", "Input records processed, work that was done twice included.")
 	c.produced = desc("produced_records_total", "Records in committed transactions, changelogs included.")
@@ -122,6 +124,9 @@ func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
 			v = 1
 		}
 		gauge(c.state, v, name)
+	}
+	if !s.Heard.IsZero() {
+		gauge(c.heartbeatAge, max(0, time.Since(s.Heard).Seconds()))
 	}
 	for part, bytes := range map[string]int64{"rows": s.Memory.Rows, "cache": s.Memory.Cache, "write": s.Memory.Write, "input": s.Memory.Input} {
 		gauge(c.memory, float64(bytes), part)

@@ -40,7 +40,9 @@ const (
 
 // ResetOptions say what is to be reset, and where.
 type ResetOptions struct {
-	// Client reaches the cluster: seed brokers, TLS, SASL.
+	// Brokers are the addresses to start from. They may be among Client instead.
+	Brokers []string
+	// Client says how else to reach the cluster: TLS, SASL.
 	Client []kgo.Opt
 	// StateDir is the directory that the instance on this machine was given; empty for none. Those on other machines have to be reset there.
 	StateDir string
@@ -78,9 +80,9 @@ func (e *ResetRefusedError) Error() string {
 // while the group has members or the state directory is in use, and, unless told what becomes of them, if the application lands in tables.
 // Without Execute it changes nothing. One that was interrupted is simply done again. No instance may be started meanwhile.
 func ResetApplication(ctx context.Context, p *topology.Plan, opts ResetOptions) (*ResetReport, error) {
-	client, err := kgo.NewClient(opts.Client...)
+	client, err := opts.connect()
 	if err != nil {
-		return nil, fmt.Errorf("reset: client: %w", err)
+		return nil, fmt.Errorf("reset: %w", err)
 	}
 	defer client.Close()
 	r := &resetter{p: p.Internal(), opts: opts, client: client, admin: kadm.NewClient(client), report: &ResetReport{Application: p.ApplicationID(), Inputs: opts.Inputs}}
@@ -99,6 +101,23 @@ func ResetApplication(ctx context.Context, p *topology.Plan, opts ResetOptions) 
 	}
 	r.report.Done = true
 	return r.report, nil
+}
+
+// connect makes a client. kgo takes this machine's where no brokers are said: what a reset deletes is not to depend on that.
+func (o *ResetOptions) connect() (*kgo.Client, error) {
+	all := o.Client
+	if len(o.Brokers) > 0 {
+		all = append([]kgo.Opt{kgo.SeedBrokers(o.Brokers...)}, all...)
+	}
+	client, err := kgo.NewClient(all...)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	if seeds, _ := client.OptValue(kgo.SeedBrokers).([]string); len(o.Brokers) == 0 && slices.Equal(seeds, []string{"127.0.0.1"}) {
+		client.Close()
+		return nil, errors.New("no brokers are said: set ResetOptions.Brokers")
+	}
+	return client, nil
 }
 
 type resetter struct {

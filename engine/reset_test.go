@@ -19,7 +19,7 @@ func TestReset(t *testing.T) {
 		a.create("out", 1)
 		a.produce("in", 2, numbered(100, 4)...)
 		out := a.read("out")
-		opts := ResetOptions{Client: []kgo.Opt{kgo.SeedBrokers(c.Addrs...)}, StateDir: a.dir + "/i1"}
+		opts := ResetOptions{Brokers: c.Addrs, StateDir: a.dir + "/i1"}
 		i := a.start(counts(a.name), "i1")
 		eventually(t, "counted", func() bool { return total(out.lastCounts()) == 100 })
 		opts.Execute = true

@@ -168,6 +168,7 @@ func (e *Engine) makeMembership(ctx context.Context) error {
 		return err
 	}
 	e.protocol = protocol
+	defer func() { e.membershipShown.Store(&e.membership) }()
 	if protocol == Streams {
 		e.membership = group.NewStreams(e.streamsConfig(), streamsMember{e.members})
 		return nil
@@ -214,6 +215,7 @@ func (e *Engine) serveHTTP(started *closers) error {
 		return fmt.Errorf("serve HTTP: %w", err)
 	}
 	e.httpAddr.Store(l.Addr().String())
+	e.log.Info("HTTP listens", "addr", l.Addr().String())
 	server := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan struct{})
 	go func() {

@@ -65,6 +65,9 @@ func (r *retired) add(t *task.Task) {
 type Stats struct {
 	State State
 	Since time.Time // of the state
+	// Heard is when the group's coordinator last took a heartbeat, or a join, of this instance; zero before the first. None is sent while the group
+	// shares its tasks anew.
+	Heard time.Time
 	Tasks []TaskStats
 	// Standbys are the copies that this instance keeps of tasks that run elsewhere.
 	Standbys []StandbyStats
@@ -183,6 +186,9 @@ func (e *Engine) publish() {
 func (e *Engine) Stats() Stats {
 	s := Stats{Commits: e.stats.commits.Load(), Aborted: e.stats.aborted.Load(), Produced: e.stats.produced.Load()}
 	s.State, s.Since = e.states.get()
+	if m := e.membershipShown.Load(); m != nil {
+		s.Heard = (*m).Heard()
+	}
 	s.Checkpoints = e.checkpointStats()
 	s.Memory = e.memoryStats()
 	s.OtherVersions = e.version.differs()

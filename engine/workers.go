@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -322,7 +323,7 @@ type TaskError struct {
 }
 
 func (e *TaskError) Error() string {
-	return "task " + e.Task + " can't go on: " + e.Err.Error()
+	return "task " + e.Task + " can't go on: " + strings.TrimPrefix(e.Err.Error(), "task "+e.Task+": ")
 }
 
 func (e *TaskError) Unwrap() error { return e.Err }

@@ -40,11 +40,14 @@ var _ Membership = (*Classic)(nil)
 
 // NewClassic makes a member. Nothing is sent before Run.
 func NewClassic(cfg Config, h Handler) *Classic {
-	return &Classic{place: newPlace(cfg.Group, h.Lost, cfg.Logger), cfg: cfg, handler: h}
+	return &Classic{place: newPlace(cfg.Group, cfg.SessionTimeout, h, cfg.Logger), cfg: cfg, handler: h}
 }
 
 // Run implements Membership.
 func (c *Classic) Run(ctx context.Context) error { return c.keep(ctx, c.generation) }
+
+// longJoin is after how long a join is said to take its time.
+const longJoin = 2 * time.Second
 
 // generation joins one generation and stays in it until it ends. The error says how: errRejoin, *FatalError, or something to be
 // tried again.
@@ -54,7 +57,12 @@ func (c *Classic) generation(ctx context.Context) error {
 	default:
 	}
 	c.handler.BeforeJoin(ctx)
+	slow := time.AfterFunc(longJoin, func() {
+		c.cfg.Logger.Info("waiting for the group: it shares its tasks anew once all members have joined, or those that don't, since they were killed or are busy, are given up",
+			"group", c.cfg.Group, "at_most", max(c.cfg.SessionTimeout, c.cfg.RebalanceTimeout))
+	})
 	joined, err := c.join(ctx)
+	slow.Stop()
 	if err != nil {
 		return c.refused(fmt.Errorf("join: %w", err))
 	}
@@ -62,6 +70,7 @@ func (c *Classic) generation(ctx context.Context) error {
 	if err != nil {
 		return c.refused(fmt.Errorf("sync: %w", err))
 	}
+	c.silence.answers()
 	c.current.Store(&offsets.Member{ID: c.memberID, InstanceID: &c.cfg.InstanceID, Generation: joined.Generation})
 	if err := c.handler.Assigned(data); err != nil {
 		return fmt.Errorf("take the assignment: %w", err)
@@ -82,13 +91,16 @@ func (c *Classic) stay(ctx context.Context, generation int32) error {
 		case <-beat.C:
 		}
 		err := c.heartbeat(ctx, generation)
+		if err == nil || errors.Is(err, kerr.RebalanceInProgress) {
+			c.silence.answers()
+		}
 		if err == nil {
 			continue
 		}
 		if again := c.refused(fmt.Errorf("heartbeat: %w", err)); errors.Is(again, errRejoin) || !transient(err) {
 			return again
 		}
-		c.cfg.Logger.Warn("heartbeat failed", "group", c.cfg.Group, "error", err)
+		c.silence.fails(fmt.Errorf("heartbeat: %w", err))
 	}
 }
 

@@ -29,6 +29,7 @@ type roll struct {
 	mu       sync.Mutex
 	assigned []string
 	lost     []error
+	unheard  []time.Time
 	joins    int
 }
 
@@ -55,6 +56,11 @@ func (r *roll) Assigned(data []byte) error {
 	defer r.mu.Unlock()
 	r.assigned = append(r.assigned, string(data))
 	return nil
+}
+func (r *roll) Unheard(since time.Time, _ error) {
+	r.mu.Lock()
+	r.unheard = append(r.unheard, since)
+	r.mu.Unlock()
 }
 func (r *roll) Lost(cause error) { r.mu.Lock(); r.lost = append(r.lost, cause); r.mu.Unlock() }
 

@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/tributary-io/tributary/engine/internal/offsets"
 )
@@ -14,6 +15,8 @@ type Membership interface {
 	Run(ctx context.Context) error
 	// Member is who to commit as; ok is false while there is no valid generation.
 	Member() (m offsets.Member, ok bool)
+	// Heard is when the coordinator last took a sign of life: a join, or a heartbeat. Zero before the first. Any goroutine may ask.
+	Heard() time.Time
 	// Rejoin asks for a rebalance, after the member's metadata has changed.
 	Rejoin()
 	// Leave gives the place up at once, so that others take the tasks over without waiting for the session to end. Call it
@@ -34,6 +37,9 @@ type Handler interface {
 	Assigned(data []byte) error
 	// Lost tells that the member was thrown out: its tasks may run elsewhere already, and nothing can be committed for them.
 	Lost(cause error)
+	// Unheard tells that the coordinator has taken no heartbeat for the session timeout, since when and why: others may have the tasks already,
+	// and this member doesn't know. A zero time tells that it hears heartbeats again.
+	Unheard(since time.Time, cause error)
 }
 
 // Metadata is what a member says of itself.

@@ -16,11 +16,25 @@ type place struct {
 	lost    func(cause error)              // tells the handler
 	rejoin  chan struct{}                  // has a token while a rebalance is asked for
 	current atomic.Pointer[offsets.Member] // nil while this is no member
-	log     *slog.Logger
+	silence silence
 }
 
-func newPlace(group string, lost func(cause error), log *slog.Logger) *place {
-	return &place{group: group, lost: lost, rejoin: make(chan struct{}, 1), log: log}
+// watcher is what all handlers have.
+type watcher interface {
+	Lost(cause error)
+	Unheard(since time.Time, cause error)
+}
+
+func newPlace(group string, session time.Duration, w watcher, log *slog.Logger) *place {
+	return &place{group: group, lost: w.Lost, rejoin: make(chan struct{}, 1), silence: silence{group: group, log: log, session: session, unheard: w.Unheard}}
+}
+
+// Heard implements Membership.
+func (p *place) Heard() time.Time {
+	if at := p.silence.heard.Load(); at != 0 {
+		return time.Unix(0, at)
+	}
+	return time.Time{}
 }
 
 // Member implements Membership.
@@ -64,7 +78,7 @@ func (p *place) keep(ctx context.Context, try func(context.Context) error) error
 			return err
 		default:
 			pause = min(max(2*pause, firstPause), lastPause)
-			p.log.Warn("the group's coordinator was not heard, or refused; trying again", "group", p.group, "error", err, "in", pause)
+			p.silence.fails(err)
 			sleep(ctx, pause)
 		}
 	}

@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,4 +54,33 @@ func TestWhoIsUnknownWhileItJoinsPauses(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A coordinator that is silent is said at its beginning, now and then, and at its end; the handler hears once that the session is over.
+func TestSilenceIsSaidAtItsBeginningAndItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		roll := &roll{}
+		p := newPlace("g", 10*time.Second, roll, slog.New(slog.NewTextHandler(&log, nil)))
+		if !p.Heard().IsZero() {
+			t.Errorf("heard at %v before the first answer", p.Heard())
+		}
+		p.silence.answers()
+		heard := time.Now()
+		for range 120 { // of half a second
+			time.Sleep(500 * time.Millisecond)
+			p.silence.fails(kerr.CoordinatorNotAvailable)
+		}
+		if got := p.Heard(); !got.Equal(heard) || len(roll.unheard) != 1 || !roll.unheard[0].Equal(heard) {
+			t.Errorf("heard at %v, told %v; want %v, told once", got, roll.unheard, heard)
+		}
+		p.silence.answers()
+		p.silence.answers()
+		if len(roll.unheard) != 2 || !roll.unheard[1].IsZero() {
+			t.Errorf("told %v: want the end last", roll.unheard)
+		}
+		if warnings, ends := strings.Count(log.String(), "level=WARN"), strings.Count(log.String(), "answers again"); warnings < 2 || warnings > 8 || ends != 1 {
+			t.Errorf("%d warnings in a minute, %d ends:\n%s", warnings, ends, &log)
+		}
+	})
 }

@@ -25,6 +25,8 @@ type TaskHandler interface {
 	Given(assign.Placement) error
 	// Lost tells that the member was thrown out: its tasks may run elsewhere already, and nothing can be committed for them.
 	Lost(cause error)
+	// Unheard is Handler's.
+	Unheard(since time.Time, cause error)
 }
 
 // StreamsConfig says which group a member joins by the streams protocol, and how. The session timeout, the time between heartbeats and the
@@ -66,10 +68,17 @@ type Streams struct {
 
 var _ Membership = (*Streams)(nil)
 
+// firstInterval is the time between heartbeats until the coordinator says another. After silentHeartbeats of them without an answer its place
+// may be given up: the session timeout is the group's, which brokers want to be no shorter than that.
+const (
+	firstInterval    = 5 * time.Second
+	silentHeartbeats = 3
+)
+
 // NewStreams makes a member. Nothing is sent before Run.
 func NewStreams(cfg StreamsConfig, h TaskHandler) *Streams {
 	return &Streams{
-		place: newPlace(cfg.Group, h.Lost, cfg.Logger), cfg: cfg, handler: h, interval: 5 * time.Second, spoken: map[int8]said{},
+		place: newPlace(cfg.Group, silentHeartbeats*firstInterval, h, cfg.Logger), cfg: cfg, handler: h, interval: firstInterval, spoken: map[int8]said{},
 		route: coordinator{client: cfg.Client, group: cfg.Group},
 	}
 }
@@ -128,6 +137,8 @@ func (s *Streams) answered(ctx context.Context, resp *kmsg.StreamsGroupHeartbeat
 	if resp.HeartbeatIntervalMillis > 0 {
 		s.interval = time.Duration(resp.HeartbeatIntervalMillis) * time.Millisecond
 	}
+	s.silence.session = silentHeartbeats * s.interval
+	s.silence.answers()
 	s.current.Store(&offsets.Member{ID: s.cfg.MemberID, Generation: s.epoch})
 	if err := s.statuses(resp.Status); err != nil {
 		return err

@@ -29,6 +29,8 @@ type worker struct {
 	slow   time.Duration // to close a task
 }
 
+func (w *worker) Unheard(time.Time, error) {}
+
 func (w *worker) Held() assign.Placement {
 	w.mu.Lock()
 	defer w.mu.Unlock()
