@@ -1,6 +1,8 @@
 package topologytest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/tributary-io/tributary/processors"
@@ -27,9 +29,11 @@ type InputTopic[K, V any] struct {
 	key   serde.Codec[K]
 	value serde.Codec[V]
 	to    *topic // once it is known
+	ready bool   // the serdes are prepared
 }
 
-// Input makes an InputTopic.
+// Input makes an InputTopic. Its serdes are prepared before the first record (serde.Prepare): those of Avro register their schemas under the
+// topic's subjects, as a producer does.
 func Input[K, V any](d *Driver, topic string, key serde.Serde[K], value serde.Serde[V]) *InputTopic[K, V] {
 	return &InputTopic[K, V]{
 		d: d, topic: topic, key: serde.NewCodec(serde.Bind(key, topic, true)), value: serde.NewCodec(serde.Bind(value, topic, false)),
@@ -62,6 +66,9 @@ func (in *InputTopic[K, V]) SendTo(partition int32, m Message[K, V]) error {
 
 func (in *InputTopic[K, V]) send(m *Message[K, V], partition int32) error {
 	in.d.here().Helper()
+	if err := in.prepare(); err != nil {
+		return in.d.report(err)
+	}
 	e, err := in.encode(m)
 	if err != nil {
 		return in.d.report(err)
@@ -72,6 +79,19 @@ func (in *InputTopic[K, V]) send(m *Message[K, V], partition int32) error {
 		}
 	}
 	return in.d.report(in.d.pipeTo(in.to, partition, e, m.Headers))
+}
+
+// prepare makes the serdes ready to write.
+func (in *InputTopic[K, V]) prepare() error {
+	if in.ready {
+		return nil
+	}
+	ctx := context.Background()
+	if err := errors.Join(serde.Prepare(ctx, in.key.Serde), serde.Prepare(ctx, in.value.Serde)); err != nil {
+		return fmt.Errorf("topic %s: its serdes can't be made ready to write: %w", in.topic, err)
+	}
+	in.ready = true
+	return nil
 }
 
 // encode encodes a record to where records are kept.
