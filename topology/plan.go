@@ -46,9 +46,6 @@ func (b *Builder) Build() (*Plan, error) {
 		for _, write := range b.nodes.writes {
 			write(pb)
 		}
-		if pb.Empty() {
-			pb.Problem(plan.TopologyProblem, "", "the topology is empty: nothing is read")
-		}
 		p, err = pb.Build(b.app)
 	})
 	if err != nil {

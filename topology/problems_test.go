@@ -105,8 +105,7 @@ func TestProblems(t *testing.T) {
 			strings2(b, "t").GroupByKey().Sessions(topology.Session(time.Microsecond)).Count()
 		},
 			arg, "the gap of sessions is counted in ms, this is 1µs"},
-		"empty topology": {func(b *topology.Builder) {}, topo, "the topology is empty"},
-		"empty place":    {func(b *topology.Builder) { strings2(b, "t").ToLake(lake.Delta("")) }, arg, "the place of the table is empty"},
+		"empty place": {func(b *topology.Builder) { strings2(b, "t").ToLake(lake.Delta("")) }, arg, "the place of the table is empty"},
 		"two sinks in one table": {func(b *topology.Builder) {
 			strings2(b, "t").ToLake(lake.Delta("/data/x"), topology.Name("one"))
 			strings2(b, "u").ToLake(lake.Delta("/data/x"), topology.Name("two"))

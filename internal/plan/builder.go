@@ -80,9 +80,6 @@ func (b *Builder) AddProblems(ps ...Problem) {
 	}
 }
 
-// Empty tells whether nothing was declared, not even something that is wrong.
-func (b *Builder) Empty() bool { return len(b.nodes) == 0 && len(b.problems) == 0 }
-
 // At does something as part of the user's call at a position: problems and parts that it adds are of there.
 func (b *Builder) At(position string, do func()) {
 	before := b.position
