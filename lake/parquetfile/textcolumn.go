@@ -22,10 +22,10 @@ type textColumn struct {
 	out     *file.ByteArrayColumnChunkWriter
 	encoder dictionaryEncoder
 	table   textTable
-	numbers []int32 // of the rows that are being written
-	first   []int   // those of them whose value is new
-	page    uint32  // which page is being filled
-	seen    []uint32
+	numbers []int32  // of the rows that are being written
+	first   []int    // those of them whose value is new
+	page    uint32   // counts the pages that are being filled, and more
+	seen    []uint32 // by number: the page whose bounds have it already
 }
 
 // dictionaryEncoder is what is needed of the library's encoder of dictionaries.
@@ -107,6 +107,7 @@ func (c *textColumn) writeValues(a arrow.Array, levels []int16) error {
 	if a.Len() == 0 {
 		return nil
 	}
+	c.page++ // these rows may be the first of a page, whose statistics then don't look new to count
 	return pqarrow.WriteArrowToColumn(c.ctx, c.out, a, levels, nil, levels != nil)
 }
 

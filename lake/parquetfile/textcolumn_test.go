@@ -38,6 +38,12 @@ var textCases = []textCase{
 		return fmt.Sprintf("%040d", (row*611953)%300+r.IntN(row/50+1)), r.IntN(10) > 0
 	}, parquet.Encodings.RLEDict},
 	{"a new one now and then", func(r *rand.Rand, row int) (string, bool) { return fmt.Sprintf("%040d", 1<<20-row/500), true }, parquet.Encodings.RLEDict},
+	{"new ones among old ones, in several pages", func(r *rand.Rand, row int) (string, bool) {
+		if row%100 == 99 {
+			return fmt.Sprintf("m%0150d", row), true
+		}
+		return strings.Repeat([]string{"a", "z"}[r.IntN(2)], 150), true
+	}, parquet.Encodings.RLEDict},
 	{"too many later", func(r *rand.Rand, row int) (string, bool) {
 		if row < textGroup {
 			return "same", true
