@@ -12,7 +12,9 @@ type sessionRows[K, V any] struct {
 	coder[K, V]
 	bytes     state.SessionBytes
 	retention int64      // ms
+	inMemory  bool       // the store
 	held      *coalesced // of a store whose updates wait for the commit
+	sentEnd   int64      // the latest end of a session that was sent, -1 before the first
 	row       []byte     // names the row that is written, for held
 }
 
@@ -21,7 +23,7 @@ func openSessionRows[K, V any](rt Runtime, s Store[K, V]) (*sessionRows[K, V], e
 	if err != nil {
 		return nil, fatal(err)
 	}
-	t := &sessionRows[K, V]{coder: newCoder(rt, s, spec), retention: spec.RetentionMs}
+	t := &sessionRows[K, V]{coder: newCoder(rt, s, spec), retention: spec.RetentionMs, inMemory: spec.InMemory}
 	t.bytes, err = rt.Stores().SessionBytes(s.Name)
 	return t, fatal(err)
 }
@@ -34,12 +36,18 @@ func (t *sessionRows[K, V]) holdBack(out *updates[Windowed[K], V]) error {
 	}
 	t.held = coalesce(t.rt, spec, func() error { return t.flush(out) })
 	out.held = t.held != nil
+	t.sentEnd = t.bytes.StreamTime()
 	return nil
 }
 
-// flush sends what was held back.
+// flush sends what was held back. What the store had before counts only while retention doesn't hide it from the sessions sent so far: of
+// older sessions the deletion isn't sent, and an update has no old value. Kafka Streams' record cache reads the old value when it is
+// flushed, from a store whose stream time moves by what is flushed.
 func (t *sessionRows[K, V]) flush(out *updates[Windowed[K], V]) error {
 	return t.held.flush(func(row *heldRow) error {
+		if t.hidden(row.window) {
+			row.old = nil
+		}
 		key, err := t.decodeKeyShared(row.key)
 		if err != nil {
 			return err
@@ -53,9 +61,16 @@ func (t *sessionRows[K, V]) flush(out *updates[Windowed[K], V]) error {
 		if err != nil || !ok {
 			return err
 		}
+		t.sentEnd = max(t.sentEnd, row.window.End)
+		if t.inMemory && t.hidden(row.window) {
+			t.rt.Dropped(DroppedExpired) // as Kafka Streams counts it, whose store below the cache refuses it
+		}
 		return out.forward(windowed, c, row.window.End, row.by.Headers)
 	})
 }
+
+// hidden tells whether retention hides a session from the sessions sent so far.
+func (t *sessionRows[K, V]) hidden(w Window) bool { return w.End <= t.sentEnd-t.retention }
 
 // hold notes that a session of the key last found is about to be written.
 func (t *sessionRows[K, V]) hold(w Window) error {

@@ -98,9 +98,10 @@ func (s *session) visibleFrom() int64 {
 	return subSaturating(s.StreamTime(), s.spec.RetentionMs) + 1
 }
 
-// expired is as for windows, by the session's end.
+// expired is as for windows, by the session's end. A store in memory that coalesces its updates keeps what it will send, as Kafka Streams'
+// record cache does.
 func (s *session) expired(end int64) bool {
-	if s.spec.InMemory {
+	if s.spec.InMemory && !s.spec.Caching {
 		return end <= subSaturating(s.cur.streamTime, s.spec.RetentionMs)
 	}
 	return s.segment(end) < s.minLiveSegment(s.cur.streamTime)
