@@ -49,6 +49,7 @@ func (db *DB) Seal() (*Generation, error) {
 		s.rested = 0
 		s.retire()
 		next := s.takeSpare()
+		next.need = len(s.open.buf)
 		s.sealed.Store(s.open)
 		s.open, s.recent = next, s.open
 	}

@@ -20,6 +20,7 @@ var ErrBufferFull = errors.New("state: write buffer of one store exceeds 4 GB: c
 type overlay struct {
 	overlayMemory
 	pool  *overlayPool // lends the memory at the first write; nil: it is the overlay's own
+	need  int          // bytes of the buffer that it is likely to use, as its predecessor did
 	users int          // iterators that read this overlay
 }
 
@@ -99,6 +100,7 @@ func (o *overlay) empty() bool { return len(o.versions) == 0 && len(o.log) == 0 
 // reset makes the overlay ready for the next generation. Nothing may read it any more.
 func (o *overlay) reset() {
 	if o.pool != nil {
+		o.need = len(o.buf)
 		o.pool.give(o.overlayMemory)
 		o.overlayMemory = overlayMemory{}
 		return
@@ -239,7 +241,7 @@ func (o *overlay) room(n int) error {
 		return ErrBufferFull
 	}
 	if o.pool != nil && cap(o.buf) == 0 && cap(o.log) == 0 {
-		o.overlayMemory = o.pool.take()
+		o.overlayMemory = o.pool.take(o.need)
 	}
 	if need > cap(o.buf) {
 		o.buf = slices.Grow(o.buf, max(n, len(o.buf), 512))

@@ -1,6 +1,9 @@
 package state
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // overlayPool lends overlays their memory. A store has some while it has writes that aren't committed and applied. Records come task by task, so
 // that each of them may fill a large overlay in its turn; all together need much less than each of them at its largest.
@@ -8,7 +11,7 @@ import "sync"
 // Safe for concurrent use. The zero value is empty.
 type overlayPool struct {
 	mu    sync.Mutex
-	free  []lentMemory // the one given back last is taken first
+	free  []lentMemory // in the order in which they were given back
 	given uint64       // how often memory was given back
 }
 
@@ -20,16 +23,22 @@ type lentMemory struct {
 // poolKeeps is for how many gives, for each piece of free memory, a piece is kept that nobody has taken.
 const poolKeeps = 16
 
-func (p *overlayPool) take() overlayMemory {
+// take gives memory to an overlay that is likely to use so many bytes of the buffer: the smallest that has them, else the largest, and of several
+// the one given back last. A small overlay in large memory would let go of it, and a large one in small memory would have to grow it anew.
+func (p *overlayPool) take(need int) overlayMemory {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := len(p.free)
-	if n == 0 {
+	if len(p.free) == 0 {
 		return overlayMemory{}
 	}
-	m := p.free[n-1].overlayMemory
-	p.free[n-1] = lentMemory{}
-	p.free = p.free[:n-1]
+	best := len(p.free) - 1
+	for i := best - 1; i >= 0; i-- {
+		if n, than := cap(p.free[i].buf), cap(p.free[best].buf); n >= need && (n < than || than < need) || n < need && n > than {
+			best = i
+		}
+	}
+	m := p.free[best].overlayMemory
+	p.free = slices.Delete(p.free, best, best+1)
 	return m
 }
 
@@ -43,7 +52,7 @@ func (p *overlayPool) give(m overlayMemory) {
 	defer p.mu.Unlock()
 	p.given++
 	if len(p.free) > 0 && p.given-p.free[0].given > uint64(poolKeeps*(len(p.free)+1)) {
-		p.free = append(p.free[:0], p.free[1:]...)
+		p.free = slices.Delete(p.free, 0, 1)
 	}
 	if cap(m.buf) > 0 {
 		p.free = append(p.free, lentMemory{m, p.given})

@@ -67,10 +67,64 @@ func TestMemoryThatNobodyTakesIsGivenUp(t *testing.T) {
 		t.Fatalf("%d pieces lie ready, want 10", len(p.free))
 	}
 	for range 10 * poolKeeps * (10 + 1) {
-		m := p.take()
+		m := p.take(0)
 		p.give(m)
 	}
 	if len(p.free) != 1 {
 		t.Errorf("%d pieces lie ready, want the one that is used", len(p.free))
+	}
+}
+
+// TestAStoreGetsMemoryOfItsSize commits to a large store and a small one in turn: once the buffer of the large one has grown, it keeps its size.
+func TestAStoreGetsMemoryOfItsSize(t *testing.T) {
+	res := NewResources(ResourceOptions{})
+	defer res.Close()
+	db, err := OpenPebble(t.TempDir(), []Spec{{Name: "large", Kind: KeyValue, Logged: true}, {Name: "small", Kind: KeyValue, Logged: true}}, res, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	put := func(store string, rows int) {
+		t.Helper()
+		s, err := db.KeyValueBytes(store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range rows {
+			if err := s.Put(fmt.Append(nil, k), make([]byte, 1000), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	large := db.byName["large"]
+	for generation := range 6 {
+		put("large", 1)
+		had := cap(large.open.buf)
+		put("large", 2000)
+		if has := cap(large.open.buf); generation > 0 && has != had {
+			t.Errorf("generation %d: a buffer of %d bytes had to grow to %d", generation, had, has)
+		}
+		put("small", 10)
+		gen, err := db.Seal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := gen.Apply(nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		gen.Release()
+	}
+}
+
+// TestThePoolGivesTheMemoryThatFits takes memory for several needs.
+func TestThePoolGivesTheMemoryThatFits(t *testing.T) {
+	for _, c := range []struct{ need, want int }{{0, 10}, {10, 10}, {11, 30}, {100, 100}, {101, 100}} {
+		var p overlayPool
+		for _, n := range []int{30, 100, 10} {
+			p.give(overlayMemory{buf: make([]byte, 0, n)})
+		}
+		if got := cap(p.take(c.need).buf); got != c.want || len(p.free) != 2 {
+			t.Errorf("for %d bytes: memory of %d, %d pieces left; want %d, 2", c.need, got, len(p.free), c.want)
+		}
 	}
 }
