@@ -86,11 +86,6 @@ func (e *Engine) expiredOf(r *runner, reached func(tp task.TopicPartition, befor
 
 func isOutOfRange(err error) bool { return errors.Is(err, kerr.OffsetOutOfRange) }
 
-// gone tells that a topic may have been deleted.
-func gone(err error) bool {
-	return errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition)
-}
-
 // needsAPerson tells that an error of fetching doesn't pass by itself.
 func needsAPerson(err error) bool {
 	for _, bad := range []error{kerr.TopicAuthorizationFailed, kerr.SaslAuthenticationFailed, kerr.UnsupportedCompressionType, kerr.UnsupportedVersion, kerr.UnknownTopicID} {

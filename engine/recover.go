@@ -176,7 +176,7 @@ func (e *Engine) fetchFailed(r *runner, b *fetch.Batch) {
 		e.tell(outside{r, b.Err})
 		return
 	}
-	if gone(b.Err) && e.catalog().matched.has(b.Topic) {
+	if unknownTopic(b.Err) && e.catalog().matched.has(b.Topic) {
 		e.log.Warn("a topic of a pattern can't be read: looking whether it was deleted", "partition", b.Partition.String(), "error", b.Err)
 		e.lookAgain()
 		return
