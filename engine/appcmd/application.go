@@ -33,8 +33,8 @@ type Application struct {
 	Short string
 }
 
-// differs is the error of a diff that loses something: it has been said, and the exit code is 1.
-var differs = errors.New("something durable is lost")
+// errLoses is the error of a diff that loses something: it has been said, and the exit code is 1.
+var errLoses = errors.New("something durable is lost")
 
 // Main runs the command line of a program that is nothing but the application, and ends the process: with 0, with 1 after an error, or
 // with 2 where `diff` could not compare. The first interrupt or SIGTERM closes in good order, the second one ends the process at once.
@@ -52,7 +52,7 @@ func main(app Application, args []string) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, differs):
+	case errors.Is(err, errLoses):
 		return 1
 	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n", root.Name(), err)

@@ -38,7 +38,7 @@ func TestPanickedIsTheUsersLine(t *testing.T) {
 		"while deep": func() { func() { want = here(); panic("ouch") }() },
 	}
 	if standard() != "" { // paths aren't trimmed
-		tests["standard library's"] = func() { want = here(); strings.Repeat("x", -1) }
+		tests["standard library's"] = func() { want = here(); _ = strings.Repeat("x", -1) }
 	}
 	for name, f := range tests {
 		at, stack := recovered(f)
