@@ -166,9 +166,9 @@ func TestSinkErrors(t *testing.T) {
 
 func TestWindowedSinkPartitionsByTheKeyAlone(t *testing.T) {
 	e := newEnv(t)
+	keys := processors.TimeWindowedSerde(serde.String, 10)
 	n := e.node("sink", processors.TopicSink[windowedKey, string]{
-		Topic: "t", Key: processors.TimeWindowedSerde(serde.String, 10), Value: serde.String,
-		PartitionKey: func(dst []byte, k windowedKey) ([]byte, error) { return append(dst, k.Key...), nil },
+		Topic: "t", Key: keys, Value: serde.String, PartitionKey: processors.KeyWithoutWindow(keys, "t"),
 	})
 	for start := range int64(5) {
 		must(e, n, windowedKey{Key: "key", Window: processors.Window{Start: start}}, "v", 1)

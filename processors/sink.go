@@ -2,6 +2,7 @@ package processors
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/tributary-io/tributary/serde"
@@ -30,7 +31,7 @@ type TopicSink[K, V any] struct {
 	// Multicast, if set, chooses the partitions, and there is no Partitioner.
 	Multicast Multicast[K, V]
 	// PartitionKey, if set, gives the bytes that choose the partition in place of the whole key: all windows of a key go where the
-	// key itself would.
+	// key itself would. A null key, which has none, is an error of the sink's parent then, as in Kafka Streams.
 	PartitionKey func(dst []byte, key K) ([]byte, error)
 	// Coordinates adds the header with the source's coordinates (see Coordinates) to records that don't carry it yet. Set it on a
 	// repartition topic on the way to a lake sink.
@@ -91,6 +92,9 @@ func (n *topicSink[K, V]) process(r *Record[K, V]) error {
 	to, err := n.topicOf(r)
 	if err != nil {
 		return err
+	}
+	if n.PartitionKey != nil && (r.KeyNull || to.keys.IsNil(r.Key)) {
+		return &NullError{What: "key", Type: reflect.TypeFor[K]().String()}
 	}
 	key, value, err := n.encode(to, r)
 	if err != nil {
@@ -195,7 +199,7 @@ func (n *topicSink[K, V]) choose(topic string, r *Record[K, V]) ([]int32, error)
 }
 
 func (n *topicSink[K, V]) partition(topic string, r *Record[K, V]) (int32, error) {
-	if n.Partitioner == nil && (n.PartitionKey == nil || r.KeyNull) {
+	if n.Partitioner == nil && n.PartitionKey == nil {
 		return -1, nil
 	}
 	count, err := n.rt.Partitions(topic)

@@ -19,9 +19,37 @@ func SessionWindowedSerde[K any](key serde.Serde[K]) serde.Serde[Windowed[K]] {
 	return likeInner(key, sessionWindowedSerde[K]{key})
 }
 
+// WindowedKeySerde is implemented by serdes of keys in windows, those of TimeWindowedSerde and SessionWindowedSerde among them: a stream's sink
+// chooses the partition by the key alone.
+type WindowedKeySerde[W any] interface {
+	serde.Serde[W]
+	// AppendKey encodes the key that is in the window.
+	AppendKey(dst []byte, w W) ([]byte, error)
+}
+
+// KeyWithoutWindow encodes keys in windows for a topic without their windows. It is nil for a serde that isn't a WindowedKeySerde.
+func KeyWithoutWindow[W any](s serde.Serde[W], topic string) func(dst []byte, key W) ([]byte, error) {
+	if s == nil {
+		return nil
+	}
+	s = serde.Bind(s, topic, true)
+	if n, ok := s.(nonAliasing[W]); ok {
+		s = n.TopicBound
+	}
+	if w, ok := s.(WindowedKeySerde[W]); ok {
+		return w.AppendKey
+	}
+	return nil
+}
+
 type timeWindowedSerde[K any] struct {
 	key  serde.Serde[K]
 	size int64
+}
+
+// AppendKey implements WindowedKeySerde.
+func (s timeWindowedSerde[K]) AppendKey(dst []byte, w Windowed[K]) ([]byte, error) {
+	return s.key.Append(dst, w.Key)
 }
 
 // Append implements serde.Serde.
@@ -58,6 +86,11 @@ func saturatedEnd(start, size int64) int64 {
 }
 
 type sessionWindowedSerde[K any] struct{ key serde.Serde[K] }
+
+// AppendKey implements WindowedKeySerde.
+func (s sessionWindowedSerde[K]) AppendKey(dst []byte, w Windowed[K]) ([]byte, error) {
+	return s.key.Append(dst, w.Key)
+}
 
 // Append implements serde.Serde.
 func (s sessionWindowedSerde[K]) Append(dst []byte, v Windowed[K]) ([]byte, error) {

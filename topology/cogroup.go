@@ -275,6 +275,6 @@ func aggregateCogroup[K, A any](
 	proc := passThrough(tables, store)
 	return &table[Window[K], A]{
 		b: c.b, node: agg.merge(proc), value: store.Value, sources: c.sources(parents), proc: proc, spec: m.spec,
-		windows: windowsOf(store.Key),
+		windows: windowsOf[K](),
 	}
 }

@@ -163,8 +163,8 @@ func sinkStream[K, V any](s *stream[K, V], topic string, choose func(*processors
 		Key: keySerde(o.settings, s.key), Value: valueSerde(o.settings, s.value),
 		Partitioner: partition.one, Multicast: partition.many,
 	}
-	if s.windows != nil && s.windows.partitionKey != nil && sink.Partitioner == nil && sink.Multicast == nil {
-		sink.PartitionKey = s.windows.partitionKey(topic)
+	if sink.Partitioner == nil && sink.Multicast == nil {
+		sink.PartitionKey = processors.KeyWithoutWindow(sink.Key, topic)
 	}
 	if err := needSerdes(sink.Key, sink.Value); err != nil {
 		o.unknownSerdes("", err)

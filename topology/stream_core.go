@@ -28,8 +28,6 @@ type stream[K, V any] struct {
 // windowInfo is what can't be told from the type of windowed keys.
 type windowInfo[K any] struct {
 	end func(K) int64
-	// partitionKey makes, for a topic, the bytes that choose the partition; nil if the serde is unknown.
-	partitionKey func(topic string) func(dst []byte, key K) ([]byte, error)
 }
 
 // operation is one operator being added: its settings, the node's name, and where it goes.

@@ -110,6 +110,6 @@ func addWindowed[K, V, A any](
 	o.b.report(o.name, o.settings)
 	o.b.graph.Add(node, parent)
 	return &table[Window[K], A]{
-		b: o.b, node: node, key: windowed, value: value, sources: sources, proc: proc, spec: m.spec, windows: windowsOf(key),
+		b: o.b, node: node, key: windowed, value: value, sources: sources, proc: proc, spec: m.spec, windows: windowsOf[K](),
 	}
 }

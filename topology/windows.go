@@ -6,7 +6,6 @@ import (
 
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/processors"
-	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/state"
 )
 
@@ -193,14 +192,7 @@ func (w JoinWindows) check(s *settings) {
 
 func (w JoinWindows) sizeMs() int64 { return w.before.Milliseconds() + w.after.Milliseconds() }
 
-// windowsOf tells what keys in windows are like. All windows of a key go to the partition of the key.
-func windowsOf[K any](key serde.Serde[K]) *windowInfo[Window[K]] {
-	info := &windowInfo[Window[K]]{end: func(w Window[K]) int64 { return w.Window.End }}
-	if key != nil {
-		info.partitionKey = func(topic string) func([]byte, Window[K]) ([]byte, error) {
-			bound := serde.Bind(key, topic, true)
-			return func(dst []byte, w Window[K]) ([]byte, error) { return bound.Append(dst, w.Key) }
-		}
-	}
-	return info
+// windowsOf tells what keys in windows are like.
+func windowsOf[K any]() *windowInfo[Window[K]] {
+	return &windowInfo[Window[K]]{end: func(w Window[K]) int64 { return w.Window.End }}
 }

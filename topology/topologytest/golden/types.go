@@ -79,11 +79,27 @@ func (t Type) plain() Type           { return Type{base: t.base} }
 func (t Type) isWindowed() bool      { return t.window != noWindow }
 
 // Serde is the type's serde of any.
-func (t Type) Serde() serde.Serde[any] { return typeSerde{t} }
+func (t Type) Serde() serde.Serde[any] {
+	if t.isWindowed() {
+		return windowedTypeSerde{typeSerde{t}}
+	}
+	return typeSerde{t}
+}
 
 type typeSerde struct{ t Type }
 
 func (s typeSerde) NonAliasing() {}
+
+// windowedTypeSerde is a processors.WindowedKeySerde.
+type windowedTypeSerde struct{ typeSerde }
+
+func (s windowedTypeSerde) AppendKey(dst []byte, v any) ([]byte, error) {
+	w, ok := v.(Windowed)
+	if !ok {
+		return dst, fmt.Errorf("%T is no windowed key", v)
+	}
+	return s.t.appendBase(dst, w.Key)
+}
 
 func (s typeSerde) Append(dst []byte, v any) ([]byte, error) {
 	w, isWindowed := v.(Windowed)
