@@ -124,10 +124,14 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 		return nil, errors.New("engine: the plan is nil: Build gave an error, probably, that was not looked at")
 	}
 	e := &Engine{
-		plan: p.Internal(), version: newVersion(p.Internal(), plansafety.Snapshot(p)), generated: p.GeneratedNames(), renderer: p.Renderer, cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),
+		plan: p.Internal(), version: newVersion(p.Internal(), plansafety.Snapshot(p)), generated: p.GeneratedNames(), renderer: p.Renderer,
+		cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),
 		states: lifecycle{listener: cfg.onState, clock: cfg.clock, since: cfg.clock()},
-		queue:  newRunQueue(), gate: newGate(), mail: newMailbox(), look: make(chan struct{}, 1), landers: map[string]*lander.Lander{}, runners: map[task.ID]*runner{}, standbys: map[task.ID]*standby{},
-		routes: routes{to: map[fetch.Partition]*runner{}}, openSlots: make(chan struct{}, cfg.openAtOnce), standbySlots: make(chan struct{}, standbysAtOnce), purgedTo: map[task.TopicPartition]int64{}, purgeRefused: map[string]bool{}, parting: map[task.ID]int{},
+		queue:  newRunQueue(), gate: newGate(), mail: newMailbox(), look: make(chan struct{}, 1),
+		runners: map[task.ID]*runner{}, standbys: map[task.ID]*standby{}, parting: map[task.ID]int{}, landers: map[string]*lander.Lander{},
+		routes:    routes{to: map[fetch.Partition]*runner{}},
+		openSlots: make(chan struct{}, cfg.openAtOnce), standbySlots: make(chan struct{}, standbysAtOnce),
+		purgedTo: map[task.TopicPartition]int64{}, purgeRefused: map[string]bool{},
 		tries: tries{tables: map[*lander.Lander]int{}, tasks: map[task.ID]int{}},
 	}
 	e.letters.e = e

@@ -169,7 +169,8 @@ type LakeProgressError struct {
 
 func (e *LakeProgressError) Error() string {
 	if e.Table == sink.NoOffset {
-		return fmt.Sprintf("sink %s: the table has no progress for %s, but the group has landed it up to offset %d: the table was lost, moved or emptied; put it back, or reset the application and say what becomes of the table",
+		return fmt.Sprintf("sink %s: the table has no progress for %s, but the group has landed it up to offset %d: the table was lost, moved or emptied; "+
+			"put it back, or reset the application and say what becomes of the table",
 			e.Sink, e.Partition, e.Group)
 	}
 	what := fmt.Sprintf("the log ends at %d: the topic has lost data", e.End)

@@ -460,7 +460,8 @@ func (e *OffsetOutOfRangeError) Error() string {
 		return fmt.Sprintf("%s: offset %d is committed, but the log starts at %d: retention has taken %d records that were never read; start with OutOfRange(Earliest) to go on without them",
 			e.Partition, e.Committed, e.Start, e.Start-e.Committed)
 	}
-	return fmt.Sprintf("%s: offset %d is committed, but the log ends at %d: the topic was made anew or has lost data; reset the application, or start with OutOfRange(Earliest) to read it from its beginning",
+	return fmt.Sprintf("%s: offset %d is committed, but the log ends at %d: the topic was made anew or has lost data; "+
+		"reset the application, or start with OutOfRange(Earliest) to read it from its beginning",
 		e.Partition, e.Committed, e.End)
 }
 

@@ -110,7 +110,7 @@ func (e *Engine) restoreSpans(ctx context.Context, r *runner, s *starts) ([]rest
 		if attempt > 0 {
 			return nil, stale
 		}
-		if err := e.vanished(ctx, nil); err != nil { // and was made anew: its contents are no reason to forget what is here
+		if err := e.awaitInternal(ctx); err != nil { // the changelog is gone, or was made anew: its contents are no reason to forget what is here
 			return nil, err
 		}
 		e.log.Warn("local state doesn't fit its changelog any more and is built anew", "task", taskOf(r.spec.id), "stores", stale.stores, "reason", stale)

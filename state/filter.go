@@ -28,7 +28,8 @@ const (
 // filterSalts spread a hash over the words of a block. They are any odd numbers.
 var filterSalts = [8]uint32{0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d, 0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31}
 
-// newFilter makes a filter that is to take a part of so many bytes at first: a layer costs time, a large one memory.
+// newFilter makes a filter that is to take a part of so many bytes at first, a store's share divided by its segments: a layer costs time, a large
+// one memory.
 func newFilter(bytes int64) *filter {
 	return &filter{first: min(max(int(bytes*8/filterShare/filterKeyBits), filterFirst), filterMost)}
 }

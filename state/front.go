@@ -140,7 +140,7 @@ func (f *front) applied(o *overlay, restored bool) {
 func (f *front) note(h uint64, segment int64) {
 	in := f.filter(segment)
 	if in == nil {
-		in = newFilter(f.limit())
+		in = newFilter(f.limit() / int64(len(f.filters)+1))
 		f.filters[segment], f.last = in, in
 	}
 	f.inUse += in.add(h)

@@ -81,7 +81,7 @@ func (db *DB) fill(s *store, it *pebble.Iterator) {
 		segment := segmentOf(row)
 		in := found.filters[segment]
 		if in == nil {
-			in = newFilter(s.front.limit())
+			in = newFilter(s.front.limit() / int64(len(found.filters)+1))
 			found.filters[segment] = in
 		}
 		bytes += in.add(hashRow(row))

@@ -27,8 +27,9 @@ func counting(store string) Application {
 			b.Stream("words", serde.String, serde.String).GroupByKey().Count(topology.Store(store)).ToStream().To("counts")
 			return b.Build()
 		},
-		Options: []engine.Option{engine.CommitInterval(20 * time.Millisecond)},
-		Writes:  []string{"words.dead"},
+		Options:               []engine.Option{engine.CommitInterval(20 * time.Millisecond)},
+		TransactionalIDPrefix: "mine.",
+		Writes:                []string{"words.dead"},
 	}
 }
 
@@ -62,11 +63,11 @@ func TestPlans(t *testing.T) {
 	if text, err := output(t.Context(), counting("totals"), "diff", file); err != nil {
 		t.Errorf("diff with itself: %v\n%s", err, text)
 	}
-	if text, err := output(t.Context(), counting("sums"), "diff", file); !errors.Is(err, errLoses) || !strings.Contains(text, "totals") {
+	if text, err := output(t.Context(), counting("sums"), "diff", file); !errors.Is(err, ErrLoses) || !strings.Contains(text, "totals") {
 		t.Errorf("diff with a renamed store: %v\n%s", err, text)
 	}
 	text, err = output(t.Context(), counting("totals"), "acls", "--principal", "User:me")
-	if err != nil || !strings.Contains(text, "User:me") || !strings.Contains(text, "--topic 'words.dead'") {
+	if err != nil || !strings.Contains(text, "User:me") || !strings.Contains(text, "--topic 'words.dead'") || !strings.Contains(text, "'mine.counting-'") {
 		t.Errorf("acls: %v\n%s", err, text)
 	}
 }
@@ -110,11 +111,13 @@ func TestRunAndReset(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := filepath.Join(t.TempDir(), "state")
+	app := counting("totals")
+	app.Brokers, app.StateDir = broker.Addrs(), state // what flags that aren't given have
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := output(ctx, counting("totals"), "run", "--brokers", broker.Addrs()[0], "--state-dir", state, "--http", "127.0.0.1:0")
+		_, err := output(ctx, app, "run", "--http", "127.0.0.1:0")
 		ended <- err
 	}()
 	waiting, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -134,6 +137,9 @@ func TestRunAndReset(t *testing.T) {
 	}
 	if text, err := reset(); err != nil || !strings.Contains(text, "Nothing was changed") {
 		t.Errorf("dry run: %v\n%s", err, text)
+	}
+	if entries, err := os.ReadDir(state); err != nil || len(entries) == 0 {
+		t.Errorf("the application's state isn't in %s: %v", state, err)
 	}
 	if text, err := reset("--execute"); err != nil || !strings.Contains(text, "is reset") {
 		t.Errorf("reset: %v\n%s", err, text)

@@ -22,22 +22,36 @@ type Application struct {
 	// Build makes its topology, as it returns from Builder.Build. Commands other than run call it, too, without a cluster at hand: it should
 	// do no more than build.
 	Build func() (*topology.Plan, error)
-	// Options are those with which it runs: error handlers, guarantees, standbys. What flags say goes before them.
-	Options []engine.Option
-	// Writes names topics that it writes to beside the topology's sinks: dead letters, and those that records choose. The rights need them.
-	Writes []string
-	// TransactionalIDPrefix and Guarantee are what the options of these names say. The rights need them.
-	TransactionalIDPrefix string
+	// Brokers and StateDir are what the flags of these names have where they aren't given: localhost:9092 and "state" if empty.
+	Brokers  []string
+	StateDir string
+	// Guarantee and TransactionalIDPrefix are what the options Processing and TransactionalIDPrefix say. They are fields because acls needs them, too.
 	Guarantee             engine.Guarantee
+	TransactionalIDPrefix string
+	// Options are all others with which it runs: error handlers, standbys, batches of the lake.
+	Options []engine.Option
+	// Writes names topics that it writes to beside the topology's sinks: dead letters, and those that records choose. acls needs them.
+	Writes []string
 	// Short is a line of help.
 	Short string
 }
 
-// errLoses is the error of a diff that loses something: it has been said, and the exit code is 1.
-var errLoses = errors.New("something durable is lost")
+// ErrLoses is the error of a diff that found something durable to be lost. The report has been printed.
+var ErrLoses = errors.New("something durable is lost")
+
+// ExitCode is what a program should exit with after an error of one of the commands: 0 for none, 1, or 2 where diff could not compare.
+func ExitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	if uncompared := new(compareError); errors.As(err, &uncompared) {
+		return 2
+	}
+	return 1
+}
 
 // Main runs the command line of a program that is nothing but the application, and ends the process: with 0, with 1 after an error, or
-// with 2 where `diff` could not compare. The first interrupt or SIGTERM closes in good order, the second one ends the process at once.
+// with 2 where diff could not compare. The first interrupt or SIGTERM closes in good order, the second one ends the process at once.
 func Main(app Application) {
 	os.Exit(main(app, os.Args[1:]))
 }
@@ -49,23 +63,18 @@ func main(app Application, args []string) int {
 	root := newRoot(app)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, errLoses):
-		return 1
+	if err != nil && !errors.Is(err, ErrLoses) {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", root.Name(), err)
 	}
-	fmt.Fprintf(os.Stderr, "%s: %v\n", root.Name(), err)
-	if uncompared := new(compareError); errors.As(err, &uncompared) {
-		return 2
-	}
-	return 1
+	return ExitCode(err)
 }
+
+func program() string { return filepath.Base(os.Args[0]) }
 
 func newRoot(app Application) *cobra.Command {
 	verbose := false
 	root := &cobra.Command{
-		Use:           filepath.Base(os.Args[0]),
+		Use:           program(),
 		Short:         app.Short,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -83,7 +92,7 @@ func newRoot(app Application) *cobra.Command {
 }
 
 // Commands are run, describe, explain, diff, acls and reset, for a program with commands of its own. Logs go to slog.Default, unless the
-// application's options say otherwise. The error of diff says that something is lost, if nothing else was wrong.
+// application's options say otherwise. ExitCode tells what to exit with after their errors; ErrLoses has been said already.
 func Commands(app Application) []*cobra.Command {
 	return []*cobra.Command{newRun(app), newDescribe(app), newExplain(app), newDiff(app), newACLs(app), newReset(app)}
 }

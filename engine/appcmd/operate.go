@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine"
 	"github.com/tributary-io/tributary/internal/planreport"
@@ -16,7 +15,7 @@ func newACLs(app Application) *cobra.Command {
 		Use:     "acls",
 		Short:   "Print the commands that give the application's user the rights it needs",
 		Long:    "Prints kafka-acls.sh commands for the least rights with which the application runs.",
-		Example: "  PROGRAM acls --principal User:orders --bootstrap-server localhost:9092 --command-config admin.properties | sh",
+		Example: "  " + program() + " acls --principal User:orders --bootstrap-server localhost:9092 --command-config admin.properties | sh",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			plan, err := app.plan()
@@ -40,10 +39,9 @@ func newACLs(app Application) *cobra.Command {
 
 func newReset(app Application) *cobra.Command {
 	var (
-		c        cluster
-		stateDir string
-		lake     string
-		execute  bool
+		c       cluster
+		lake    string
+		execute bool
 	)
 	cmd := &cobra.Command{
 		Use:   "reset",
@@ -66,12 +64,11 @@ func newReset(app Application) *cobra.Command {
 				return err
 			}
 			report, err := engine.ResetApplication(cmd.Context(), plan, engine.ResetOptions{
-				Client: append(client, kgo.SeedBrokers(c.brokers...)), StateDir: stateDir, Lake: choice, Execute: execute})
+				Brokers: c.brokers, Client: client, StateDir: c.stateDir, Lake: choice, Execute: execute})
 			return planreport.Reset(cmd.OutOrStdout(), report, err, "lake")
 		},
 	}
-	c.add(cmd.Flags())
-	cmd.Flags().StringVar(&stateDir, "state-dir", "state", "state folder of the instance on this machine")
+	c.add(cmd.Flags(), app)
 	cmd.Flags().StringVar(&lake, "lake", "refuse", "what becomes of lake tables: refuse, keep, or truncate (all of the input lands anew)")
 	cmd.Flags().BoolVar(&execute, "execute", false, "do it, instead of saying what it would do")
 	return cmd

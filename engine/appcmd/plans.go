@@ -82,7 +82,7 @@ func newDiff(app Application) *cobra.Command {
 			case err != nil:
 				return &compareError{err}
 			case loses:
-				return errLoses
+				return ErrLoses
 			}
 			return nil
 		},

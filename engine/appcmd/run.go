@@ -1,6 +1,7 @@
 package appcmd
 
 import (
+	"cmp"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -11,14 +12,20 @@ import (
 	"github.com/tributary-io/tributary/internal/kafkaflags"
 )
 
-// cluster is the flags that reach one.
+// cluster is the flags that reach one, and what an instance of it has here.
 type cluster struct {
 	brokers  []string
 	security kafkaflags.Flags
+	stateDir string
 }
 
-func (c *cluster) add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&c.brokers, "brokers", []string{"localhost:9092"}, "some brokers of the cluster, host:port")
+func (c *cluster) add(flags *pflag.FlagSet, app Application) {
+	brokers := app.Brokers
+	if len(brokers) == 0 {
+		brokers = []string{"localhost:9092"}
+	}
+	flags.StringSliceVar(&c.brokers, "brokers", brokers, "some brokers of the cluster, host:port")
+	flags.StringVar(&c.stateDir, "state-dir", cmp.Or(app.StateDir, "state"), "folder for local state; instances on one machine need one each")
 	c.security.Add(flags)
 }
 
@@ -27,8 +34,8 @@ func (c *cluster) client() ([]kgo.Opt, error) { return c.security.Options(os.Get
 
 func newRun(app Application) *cobra.Command {
 	var (
-		c              cluster
-		stateDir, http string
+		c    cluster
+		http string
 	)
 	cmd := &cobra.Command{
 		Use:   "run",
@@ -45,19 +52,24 @@ func newRun(app Application) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			options := []engine.Option{engine.Brokers(c.brokers...), engine.Client(client...), engine.StateDir(stateDir)}
-			if http != "" {
-				options = append(options, engine.HTTP(http))
-			}
-			e, err := engine.New(plan, append(app.Options[:len(app.Options):len(app.Options)], options...)...)
+			e, err := engine.New(plan, c.options(app, client, http)...)
 			if err != nil {
 				return err
 			}
 			return e.Run(cmd.Context())
 		},
 	}
-	c.add(cmd.Flags())
-	cmd.Flags().StringVar(&stateDir, "state-dir", "state", "folder for local state; instances on one machine need one each")
+	c.add(cmd.Flags(), app)
 	cmd.Flags().StringVar(&http, "http", "", "address to serve /metrics, /healthz and /readyz on, such as :8080")
 	return cmd
+}
+
+// options are the application's and those of flags.
+func (c *cluster) options(app Application, client []kgo.Opt, http string) []engine.Option {
+	all := []engine.Option{engine.Processing(app.Guarantee), engine.TransactionalIDPrefix(app.TransactionalIDPrefix), engine.Brokers(c.brokers...),
+		engine.StateDir(c.stateDir), engine.Client(client...)}
+	if http != "" {
+		all = append(all, engine.HTTP(http))
+	}
+	return append(all, app.Options...)
 }

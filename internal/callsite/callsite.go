@@ -5,8 +5,10 @@ import (
 	"iter"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 )
 
 const module = "github.com/tributary-io/tributary/"
@@ -74,12 +76,28 @@ func isRuntime(f runtime.Frame) bool {
 	return p == "runtime" || strings.HasPrefix(p, "runtime/") || strings.HasPrefix(p, "internal/runtime/")
 }
 
-// isStandard reports whether f is of the standard library. It can't tell where paths are trimmed, since the path of a module needs no dot.
+// isStandard reports whether f is of the standard library.
 func isStandard(f runtime.Frame) bool {
 	p := packageOf(f)
-	root := standard()
-	return root != "" && p != "main" && strings.HasPrefix(f.File, root+p+"/")
+	if p == "main" {
+		return false
+	}
+	if root := standard(); root != "" {
+		return strings.HasPrefix(f.File, root+p+"/")
+	}
+	// Paths are trimmed: those of other modules have versions, and nearly all have a dot in their first element; the program's own need none.
+	first, _, _ := strings.Cut(p, "/")
+	return strings.HasPrefix(f.File, p+"/") && !strings.ContainsAny(first, ".@") && p != programs() && !strings.HasPrefix(p, programs()+"/")
 }
+
+// programs is the path of the module that the program is of; empty if it isn't known.
+var programs = sync.OnceValue(func() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return info.Main.Path
+})
 
 // standard is the folder of the standard library's packages, as frames name it.
 func standard() string {

@@ -43,21 +43,6 @@ func (e *InternalError) Error() string {
 	return "internal topics are not as they have to be:\n  " + strings.Join(lines, "\n  ")
 }
 
-// Changed compares what was there with what is, and gives what was deleted, or made anew, by name.
-func Changed(before []Topic, now map[string]Topic) (bad []Problem) {
-	for _, was := range before {
-		is, ok := now[was.Name]
-		switch {
-		case !ok:
-			bad = append(bad, Problem{was.Name, "it was deleted while the application ran", "restore the topic, or reset the application to begin anew"})
-		case was.ID != is.ID && was.ID != [16]byte{}:
-			bad = append(bad, Problem{was.Name, "it was deleted and made anew while the application ran", "reset the application to begin anew"})
-		}
-	}
-	slices.SortFunc(bad, func(a, b Problem) int { return strings.Compare(a.Topic, b.Topic) })
-	return bad
-}
-
 // Ensure creates the topics that don't exist and checks those that do. Several instances may do so at once. It returns all of them,
 // and warnings about settings that differ without being dangerous. Dangerous differences are an *InternalError.
 func Ensure(ctx context.Context, client *kgo.Client, wanted []Wanted) (found map[string]Topic, warnings []Problem, err error) {
@@ -195,7 +180,8 @@ func differences(w Wanted, configs []kadm.Config) (all []difference) {
 					"and give the store another name with topology.Store, or reset the application (docs/operations/changing-a-topology.md); only if the store hasn't changed, s%s", w.Store, d.Advice[1:])
 			}
 		case "retention.ms":
-			d.Advice = fmt.Sprintf("brokers delete by it what is older by its own time, whether it is needed or not. Set it: kafka-configs --alter --topic %s --add-config retention.ms=%s; or leave it if that is what you want", w.Name, want)
+			d.Advice = fmt.Sprintf("brokers delete by it what is older by its own time, whether it is needed or not. "+
+				"Set it: kafka-configs --alter --topic %s --add-config retention.ms=%s; or leave it if that is what you want", w.Name, want)
 		}
 		all = append(all, d)
 	}

@@ -73,8 +73,8 @@ func (e *DescribeError) Error() string { return fmt.Sprintf("describe topic %s: 
 
 func (e *DescribeError) Unwrap() error { return e.Err }
 
-// describeOnce asks the brokers each time: the client's cache holds what it doesn't know for seconds.
-func describeOnce(ctx context.Context, client *kgo.Client, names []string) (map[string]Topic, error) {
+// ask asks a broker once for the named topics, or for all.
+func ask(ctx context.Context, client *kgo.Client, names []string) ([]kmsg.MetadataResponseTopic, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	for _, name := range names {
 		t := kmsg.NewMetadataRequestTopic()
@@ -85,8 +85,17 @@ func describeOnce(ctx context.Context, client *kgo.Client, names []string) (map[
 	if err != nil {
 		return nil, fmt.Errorf("describe topics: %w", err)
 	}
-	found := make(map[string]Topic, len(resp.Topics))
-	for _, t := range resp.Topics {
+	return resp.Topics, nil
+}
+
+// describeOnce asks the brokers each time: the client's cache holds what it doesn't know for seconds.
+func describeOnce(ctx context.Context, client *kgo.Client, names []string) (map[string]Topic, error) {
+	answers, err := ask(ctx, client, names)
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[string]Topic, len(answers))
+	for _, t := range answers {
 		if t.Topic == nil || t.IsInternal && len(names) == 0 {
 			continue
 		}

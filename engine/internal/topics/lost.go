@@ -1,0 +1,50 @@
+package topics
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Lost asks a broker once which of the topics it says to be deleted, or made anew, and gives those by name. A topic whose leaders aren't known, or
+// that may not be looked at, isn't lost. An error means that nothing is known.
+func Lost(ctx context.Context, client *kgo.Client, before []Topic) ([]Problem, error) {
+	if len(before) == 0 {
+		return nil, nil
+	}
+	names := make([]string, len(before))
+	for i, t := range before {
+		names[i] = t.Name
+	}
+	answers, err := ask(ctx, client, names)
+	if err != nil {
+		return nil, err
+	}
+	return lost(before, answers), nil
+}
+
+func lost(before []Topic, answers []kmsg.MetadataResponseTopic) (bad []Problem) {
+	now := map[string]kmsg.MetadataResponseTopic{}
+	for _, t := range answers {
+		if t.Topic != nil {
+			now[*t.Topic] = t
+		}
+	}
+	for _, was := range before {
+		is, answered := now[was.Name]
+		switch {
+		case !answered:
+		case errors.Is(kerr.ErrorForCode(is.ErrorCode), kerr.UnknownTopicOrPartition):
+			bad = append(bad, Problem{was.Name, "it was deleted while the application ran", "restore the topic, or reset the application to begin anew"})
+		case was.ID != is.TopicID && was.ID != [16]byte{} && is.TopicID != [16]byte{}:
+			bad = append(bad, Problem{was.Name, "it was deleted and made anew while the application ran", "reset the application to begin anew"})
+		}
+	}
+	slices.SortFunc(bad, func(a, b Problem) int { return strings.Compare(a.Topic, b.Topic) })
+	return bad
+}
