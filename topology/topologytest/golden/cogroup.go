@@ -58,11 +58,7 @@ func cogroupTo[K, A any](b *build, o *object, inputs []cogroupInput, key goType[
 		}
 	}
 	if o.has("windows") {
-		plain, ok := any(c).(*topology.Cogrouped[any, A])
-		if !ok {
-			return nil, unsupported("windows of keys that are in windows already")
-		}
-		return cogroupWindows(b, o, inputs[0], plain, out), nil
+		return cogroupWindows(b, o, inputs[0], c, key, out), nil
 	}
 	first := folds[K, any, A]{a: inputs[0].agg, key: key, val: anyType, agg: out}
 	types := topicTypes{inputs[0].group.types().key, first.a.out}
@@ -70,20 +66,20 @@ func cogroupTo[K, A any](b *build, o *object, inputs []cogroupInput, key goType[
 	return newTable(b, c.Aggregate(first.init, opts...), key, out, types), nil
 }
 
-func cogroupWindows[A any](b *build, o *object, in cogroupInput, c *topology.Cogrouped[any, A], out goType[A]) node {
+func cogroupWindows[K, A any](b *build, o *object, in cogroupInput, c *topology.Cogrouped[K, A], k goType[K], out goType[A]) node {
 	w := parseWindows(o.obj("windows"))
 	kind := state.TimestampedWindow
 	if w.session {
 		kind = state.Session
 	}
-	first := folds[any, any, A]{a: in.agg, key: anyType, val: anyType, agg: out}
+	first := folds[K, any, A]{a: in.agg, key: k, val: anyType, agg: out}
 	key := in.group.types().key
 	types := topicTypes{w.key(key), first.a.out}
-	opts := serdes(append(named(o), b.materialized(o, kind)...), anyType, key, out, types.value)
+	opts := serdes(append(named(o), b.materialized(o, kind)...), k, key, out, types.value)
 	if w.session {
-		return newWindowTable(b, c.Sessions(w.sessions).Aggregate(first.init, first.merge, opts...), out, types)
+		return newWindowTable(b, c.Sessions(w.sessions).Aggregate(first.init, first.merge, opts...), k, out, types)
 	}
-	return newWindowTable(b, c.Windowed(w.windows).Aggregate(first.init, opts...), out, types)
+	return newWindowTable(b, c.Windowed(w.windows).Aggregate(first.init, opts...), k, out, types)
 }
 
 // addCogroup adds an input to a cogroup, and starts it with the first.

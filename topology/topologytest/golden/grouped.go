@@ -100,72 +100,74 @@ func aggregateTo[K, V, A any](b *build, g *grouped[K, V], a aggregator, out goTy
 }
 
 // windowed is a stream grouped by key and window.
-type windowed[V any] struct {
-	g    *topology.WindowedGroups[any, V]
+type windowed[K, V any] struct {
+	g    *topology.WindowedGroups[K, V]
+	k    goType[K]
 	v    goType[V]
 	both topicTypes // of keys without their windows, and of values
 	key  Type       // of keys in windows
 }
 
-func (g *windowed[V]) types() topicTypes { return g.both }
+func (g *windowed[K, V]) types() topicTypes { return g.both }
 
-func (g *windowed[V]) storeKind() state.Kind { return state.TimestampedWindow }
+func (g *windowed[K, V]) storeKind() state.Kind { return state.TimestampedWindow }
 
-func (g *windowed[V]) count(b *build, opts options) node {
-	t := g.g.Count(serdes(opts, anyType, g.both.key, int64Type, typeInt64)...)
-	return newWindowTable(b, t, int64Type, topicTypes{g.key, typeInt64})
+func (g *windowed[K, V]) count(b *build, opts options) node {
+	t := g.g.Count(serdes(opts, g.k, g.both.key, int64Type, typeInt64)...)
+	return newWindowTable(b, t, g.k, int64Type, topicTypes{g.key, typeInt64})
 }
 
-func (g *windowed[V]) reduce(b *build, r reducer, opts options) (node, error) {
-	t := g.g.Reduce(reducing(r.add, g.v), serdes(opts, anyType, g.both.key, g.v, g.both.value)...)
-	return newWindowTable(b, t, g.v, topicTypes{g.key, g.both.value}), nil
+func (g *windowed[K, V]) reduce(b *build, r reducer, opts options) (node, error) {
+	t := g.g.Reduce(reducing(r.add, g.v), serdes(opts, g.k, g.both.key, g.v, g.both.value)...)
+	return newWindowTable(b, t, g.k, g.v, topicTypes{g.key, g.both.value}), nil
 }
 
-func (g *windowed[V]) aggregate(b *build, a aggregator, opts options) (node, error) {
+func (g *windowed[K, V]) aggregate(b *build, a aggregator, opts options) (node, error) {
 	if a.out == typeInt64 {
 		return aggregateWindowsTo(b, g, a, nullableInt64, opts), nil
 	}
 	return aggregateWindowsTo(b, g, a, anyType, opts), nil
 }
 
-func aggregateWindowsTo[V, A any](b *build, g *windowed[V], a aggregator, out goType[A], opts options) node {
-	f := folds[any, V, A]{a, anyType, g.v, out}
-	t := g.g.Aggregate(f.init, f.add, serdes(opts, anyType, g.both.key, out, a.out)...)
-	return newWindowTable(b, t, out, topicTypes{g.key, a.out})
+func aggregateWindowsTo[K, V, A any](b *build, g *windowed[K, V], a aggregator, out goType[A], opts options) node {
+	f := folds[K, V, A]{a, g.k, g.v, out}
+	t := g.g.Aggregate(f.init, f.add, serdes(opts, g.k, g.both.key, out, a.out)...)
+	return newWindowTable(b, t, g.k, out, topicTypes{g.key, a.out})
 }
 
 // sessions is a stream grouped by key and session.
-type sessions[V any] struct {
-	g    *topology.SessionGroups[any, V]
+type sessions[K, V any] struct {
+	g    *topology.SessionGroups[K, V]
+	k    goType[K]
 	v    goType[V]
 	both topicTypes
 }
 
-func (g *sessions[V]) types() topicTypes { return g.both }
+func (g *sessions[K, V]) types() topicTypes { return g.both }
 
-func (g *sessions[V]) storeKind() state.Kind { return state.Session }
+func (g *sessions[K, V]) storeKind() state.Kind { return state.Session }
 
-func (g *sessions[V]) count(b *build, opts options) node {
-	t := g.g.Count(serdes(opts, anyType, g.both.key, int64Type, typeInt64)...)
-	return newWindowTable(b, t, int64Type, topicTypes{g.both.key.sessionWindowed(), typeInt64})
+func (g *sessions[K, V]) count(b *build, opts options) node {
+	t := g.g.Count(serdes(opts, g.k, g.both.key, int64Type, typeInt64)...)
+	return newWindowTable(b, t, g.k, int64Type, topicTypes{g.both.key.sessionWindowed(), typeInt64})
 }
 
-func (g *sessions[V]) reduce(b *build, r reducer, opts options) (node, error) {
-	t := g.g.Reduce(reducing(r.add, g.v), serdes(opts, anyType, g.both.key, g.v, g.both.value)...)
-	return newWindowTable(b, t, g.v, topicTypes{g.both.key.sessionWindowed(), g.both.value}), nil
+func (g *sessions[K, V]) reduce(b *build, r reducer, opts options) (node, error) {
+	t := g.g.Reduce(reducing(r.add, g.v), serdes(opts, g.k, g.both.key, g.v, g.both.value)...)
+	return newWindowTable(b, t, g.k, g.v, topicTypes{g.both.key.sessionWindowed(), g.both.value}), nil
 }
 
-func (g *sessions[V]) aggregate(b *build, a aggregator, opts options) (node, error) {
+func (g *sessions[K, V]) aggregate(b *build, a aggregator, opts options) (node, error) {
 	if a.out == typeInt64 {
 		return aggregateSessionsTo(b, g, a, nullableInt64, opts), nil
 	}
 	return aggregateSessionsTo(b, g, a, anyType, opts), nil
 }
 
-func aggregateSessionsTo[V, A any](b *build, g *sessions[V], a aggregator, out goType[A], opts options) node {
-	f := folds[any, V, A]{a, anyType, g.v, out}
-	t := g.g.Aggregate(f.init, f.add, f.merge, serdes(opts, anyType, g.both.key, out, a.out)...)
-	return newWindowTable(b, t, out, topicTypes{g.both.key.sessionWindowed(), a.out})
+func aggregateSessionsTo[K, V, A any](b *build, g *sessions[K, V], a aggregator, out goType[A], opts options) node {
+	f := folds[K, V, A]{a, g.k, g.v, out}
+	t := g.g.Aggregate(f.init, f.add, f.merge, serdes(opts, g.k, g.both.key, out, a.out)...)
+	return newWindowTable(b, t, g.k, out, topicTypes{g.both.key.sessionWindowed(), a.out})
 }
 
 // windowSpec is a windows object of the format.
@@ -211,14 +213,20 @@ type windowable interface {
 }
 
 func (g *grouped[K, V]) windowedBy(w windowSpec, opts options) (node, error) {
-	plain, ok := any(g.g).(*topology.GroupedStream[any, V])
-	if !ok {
-		return nil, unsupported("windows of keys that are in windows already")
+	switch g := any(g).(type) {
+	case *grouped[any, V]:
+		return windowGroups(g, w, opts), nil
+	case *grouped[topology.Window[any], V]:
+		return windowGroups(g, w, opts), nil
 	}
+	return nil, unsupported("windows of windows of windows")
+}
+
+func windowGroups[K, V any](g *grouped[K, V], w windowSpec, opts options) node {
 	if w.session {
-		return &sessions[V]{plain.Sessions(w.sessions, opts...), g.v, g.both}, nil
+		return &sessions[K, V]{g.g.Sessions(w.sessions, opts...), g.k, g.v, g.both}
 	}
-	return &windowed[V]{plain.Windowed(w.windows, opts...), g.v, g.both, w.key(g.both.key)}, nil
+	return &windowed[K, V]{g.g.Windowed(w.windows, opts...), g.k, g.v, g.both, w.key(g.both.key)}
 }
 
 // applyGrouping adds groupings, windows and aggregations.

@@ -34,9 +34,9 @@ func newTable[K, V any](b *build, t *topology.Table[K, V], k goType[K], v goType
 }
 
 // newWindowTable makes the node of a windowed aggregation, whose store has the windows apart from the keys.
-func newWindowTable[V any](b *build, t *topology.WindowedTable[any, V], v goType[V], types topicTypes) *table[topology.Window[any], V] {
+func newWindowTable[K, V any](b *build, t *topology.WindowedTable[K, V], k goType[K], v goType[V], types topicTypes) *table[topology.Window[K], V] {
 	b.noteStore(t.StoreName(), topicTypes{types.key.plain(), types.value})
-	return &table[topology.Window[any], V]{topology.FlattenTable(t), windowType, v, types}
+	return &table[topology.Window[K], V]{topology.FlattenTable(t), inWindows(k), v, types}
 }
 
 func (b *build) noteStore(name string, types topicTypes) {

@@ -19,6 +19,9 @@ type Type struct {
 	base   string
 	window windowKind
 	size   int64 // ms, of time windows
+	// inner and innerSize are those of the key within the window, if it is in a window itself.
+	inner     windowKind
+	innerSize int64
 }
 
 type windowKind int
@@ -72,11 +75,15 @@ func parseType(raw json.RawMessage) (Type, error) {
 }
 
 func (t Type) timeWindowed(size int64) Type {
-	return Type{base: t.base, window: timeWindow, size: size}
+	return Type{base: t.base, window: timeWindow, size: size, inner: t.window, innerSize: t.size}
 }
-func (t Type) sessionWindowed() Type { return Type{base: t.base, window: sessionWindow} }
-func (t Type) plain() Type           { return Type{base: t.base} }
-func (t Type) isWindowed() bool      { return t.window != noWindow }
+func (t Type) sessionWindowed() Type {
+	return Type{base: t.base, window: sessionWindow, inner: t.window, innerSize: t.size}
+}
+
+// plain is the type without its window, for keys in windows of windows that of the inner ones.
+func (t Type) plain() Type      { return Type{base: t.base, window: t.inner, size: t.innerSize} }
+func (t Type) isWindowed() bool { return t.window != noWindow }
 
 // Serde is the type's serde of any.
 func (t Type) Serde() serde.Serde[any] {
@@ -98,7 +105,7 @@ func (s windowedTypeSerde) AppendKey(dst []byte, v any) ([]byte, error) {
 	if !ok {
 		return dst, fmt.Errorf("%T is no windowed key", v)
 	}
-	return s.t.appendBase(dst, w.Key)
+	return s.t.plain().Serde().Append(dst, w.Key)
 }
 
 func (s typeSerde) Append(dst []byte, v any) ([]byte, error) {
@@ -109,7 +116,7 @@ func (s typeSerde) Append(dst []byte, v any) ([]byte, error) {
 	case !isWindowed:
 		return dst, fmt.Errorf("%T is no windowed key", v)
 	}
-	dst, err := s.t.appendBase(dst, w.Key)
+	dst, err := s.t.plain().Serde().Append(dst, w.Key)
 	if err != nil {
 		return dst, err
 	}
@@ -161,9 +168,12 @@ func (s typeSerde) Decode(data []byte) (any, error) {
 	if len(data) < tail {
 		return nil, fmt.Errorf("%d bytes are too short for a windowed key", len(data))
 	}
-	key, err := t.decodeBase(data[:len(data)-tail])
-	if err != nil || t.window == noWindow {
-		return key, err
+	if t.window == noWindow {
+		return t.decodeBase(data)
+	}
+	key, err := t.plain().Serde().Decode(data[:len(data)-tail])
+	if err != nil {
+		return nil, err
 	}
 	start := int64(binary.BigEndian.Uint64(data[len(data)-8:]))
 	if t.window == sessionWindow {

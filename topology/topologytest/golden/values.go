@@ -54,20 +54,25 @@ func (t goType[T]) pointed(v *T) any {
 }
 
 // windowType is that of keys in windows.
-var windowType = goType[topology.Window[any]]{
-	out: func(w topology.Window[any]) any { return Windowed{w.Key, w.Window.Start, w.Window.End} },
-	in: func(v any) topology.Window[any] {
-		w := windowOf(v)
-		return topology.Window[any]{Key: w.Key, Window: processors.Window{Start: w.Start, End: w.End}}
-	},
-	serde: func(t Type) serde.Serde[topology.Window[any]] {
-		key := t.plain().Serde()
-		if t.window == sessionWindow {
-			return processors.SessionWindowedSerde(key)
-		}
-		if t.size == maxInt64 {
-			return processors.TimeWindowedSerde(key, 0) // without an end
-		}
-		return processors.TimeWindowedSerde(key, t.size)
-	},
+var windowType = inWindows(anyType)
+
+// inWindows is the type of keys in windows.
+func inWindows[K any](key goType[K]) goType[topology.Window[K]] {
+	return goType[topology.Window[K]]{
+		out: func(w topology.Window[K]) any { return Windowed{key.out(w.Key), w.Window.Start, w.Window.End} },
+		in: func(v any) topology.Window[K] {
+			w := windowOf(v)
+			return topology.Window[K]{Key: key.in(w.Key), Window: processors.Window{Start: w.Start, End: w.End}}
+		},
+		serde: func(t Type) serde.Serde[topology.Window[K]] {
+			inner := key.serde(t.plain())
+			if t.window == sessionWindow {
+				return processors.SessionWindowedSerde(inner)
+			}
+			if t.size == maxInt64 {
+				return processors.TimeWindowedSerde(inner, 0) // without an end
+			}
+			return processors.TimeWindowedSerde(inner, t.size)
+		},
+	}
 }
