@@ -1,12 +1,16 @@
 package engine
 
 import (
+	"context"
 	"errors"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
 	"github.com/tributary-io/tributary/engine/internal/topics"
@@ -61,5 +65,41 @@ func TestInternalTopicVanishesWhileItRuns(t *testing.T) {
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error that says that it %s", c.topic, err, c.want)
 		}
+	}
+}
+
+// Whoever would give local state up for a topic that is gone waits until brokers say what there is.
+func TestLocalStateWaitsForAnAnswer(t *testing.T) {
+	c := brokertest.Embedded(t)
+	a := newApp(t, c, "answer")
+	var away atomic.Bool
+	away.Store(true)
+	dial := func(ctx context.Context, network, host string) (net.Conn, error) {
+		if away.Load() {
+			return nil, errors.New("the brokers are away")
+		}
+		return new(net.Dialer).DialContext(ctx, network, host)
+	}
+	e, err := New(counts(a.name), Brokers("127.0.0.1:1"), StateDir(t.TempDir()), func(c *config) { c.vanish = 50 * time.Millisecond })
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.control = c.Client(t, kgo.Dialer(dial))
+	name := a.name + "-counts-changelog"
+	e.known.Store(&catalog{topics: map[string]topics.Topic{name: {Name: name}}})
+	if err := e.vanished(t.Context(), nil); err != nil {
+		t.Fatalf("whoever can go on without an answer: %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- e.awaitInternal(t.Context()) }()
+	select {
+	case err := <-ended:
+		t.Fatalf("while no broker answers: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	away.Store(false)
+	var internal *topics.InternalError
+	if err := <-ended; !errors.As(err, &internal) || internal.Problems[0].Topic != name {
+		t.Fatalf("got %v, want an error that names the changelog", err)
 	}
 }
