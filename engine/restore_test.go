@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -277,4 +278,42 @@ func TestRestoreGoesOnAfterAStop(t *testing.T) {
 			t.Errorf("at the end: %+v", e)
 		}
 	}
+}
+
+// Tasks whose stores are restored keep no other task from going on.
+func TestOthersGoOnDuringARestore(t *testing.T) {
+	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
+		a := newApp(t, c, "beside")
+		for _, topic := range []string{"in", "out", "plain", "passed"} {
+			a.create(topic, 1)
+		}
+		plan := func() *topology.Plan {
+			b := topology.NewBuilder(a.name)
+			b.Stream(a.topic("in"), serde.String, serde.String).GroupByKey().Count(topology.Store("counts")).ToStream().To(a.topic("out"))
+			b.Stream(a.topic("plain"), serde.String, serde.String).To(a.topic("passed"))
+			return build(b)
+		}
+		out, passed := a.read("out"), a.read("passed")
+		i := a.start(plan(), "i1")
+		a.produce("in", 1, "v", "v")
+		eventually(t, "counted", func() bool { return len(out.all()) > 0 })
+		i.stop(t)
+
+		restoring, goOn := make(chan struct{}), make(chan struct{})
+		begun := sync.OnceFunc(func() { close(restoring) })
+		i = a.start(plan(), "i2", OnRestore(func(e RestoreEvent) { // with nothing on its disk
+			if e.Phase == RestoreBegan {
+				begun()
+				<-goOn
+			}
+		}))
+		<-restoring
+		a.produce("plain", 1, "beside it")
+		eventually(t, "the other task goes on", func() bool { return len(passed.all()) == 1 })
+		before := len(out.all())
+		close(goOn)
+		a.produce("in", 1, "v")
+		eventually(t, "the restored one follows", func() bool { return len(out.all()) > before })
+		i.stop(t)
+	})
 }
