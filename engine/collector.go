@@ -25,6 +25,10 @@ type collector struct {
 
 	limitOf string // the topic sent to last, and its limit
 	limit   int
+
+	widthOf string // the topic last asked for, by which catalogue, and its partitions
+	widthBy *catalog
+	width   int32
 }
 
 var _ task.Collector = (*collector)(nil)
@@ -138,10 +142,19 @@ func (c *collector) choose(key []byte, partitions int32) int32 {
 // stick is how many records without a key go to one partition before the next has its turn, for the sake of batches.
 const stick = 100
 
-// Partitions implements task.Collector.
+// Partitions implements task.Collector. What it finds is kept beside the catalogue that said so, which never changes its mind: all workers share the
+// catalogue's lock, and ask for each record.
 func (c *collector) Partitions(topic string) (int32, error) {
-	t, err := c.e.catalog().topic(c.asking, c.e.control, topic)
-	return t.Partitions, c.unanswered(err)
+	known := c.e.catalog()
+	if topic == c.widthOf && known == c.widthBy {
+		return c.width, nil
+	}
+	t, err := known.topic(c.asking, c.e.control, topic)
+	if err != nil {
+		return 0, c.unanswered(err)
+	}
+	c.widthOf, c.widthBy, c.width = topic, known, t.Partitions
+	return c.width, nil
 }
 
 // unanswered tells an error of a question to brokers from the end of asking: that is nothing the record is to blame for, and what it has done is
