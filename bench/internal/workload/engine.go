@@ -55,6 +55,7 @@ func RunEngine(ctx context.Context, cfg Config) (measure.Result, error) {
 func newEngineRun(ctx context.Context, cfg Config, topic string, build func() (*topology.Plan, error), opts ...engine.Option) (*engineRun, func(), error) {
 	if !cfg.NoHeapLimit {
 		debug.SetMemoryLimit(heapLimit(cfg.Workload))
+		debug.SetGCPercent(400) // the limit says when to collect, as in a JVM
 	}
 	client, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...))
 	if err != nil {
