@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/tributary-io/tributary/internal/planreport"
+	"github.com/tributary-io/tributary/internal/plancommands"
 	"github.com/tributary-io/tributary/land"
 )
 
@@ -25,12 +25,12 @@ func newLandReset() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			choice, err := lakeReset("tables", tables)
+			choice, err := plancommands.LakeReset("tables", tables)
 			if err != nil {
 				return err
 			}
 			report, err := land.Reset(cmd.Context(), cfg, choice, execute)
-			return planreport.Reset(cmd.OutOrStdout(), report, err, "tables")
+			return plancommands.WriteReset(cmd.OutOrStdout(), report, err, "tables")
 		},
 	}
 	f.add(cmd.Flags())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tributary-io/tributary/internal/plancommands"
 	_ "github.com/tributary-io/tributary/lake/object/azurestore" // tables at az:// and abfss://
 	_ "github.com/tributary-io/tributary/lake/object/gcsstore"   // tables at gs://
 	_ "github.com/tributary-io/tributary/lake/object/s3store"    // tables at s3://
@@ -38,15 +39,10 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "interrupted: nothing is lost, the same command goes on from here")
 		return 130
 	}
-	var exit *exitCode
-	if errors.As(err, &exit) {
-		if exit.cause != nil {
-			fmt.Fprintln(os.Stderr, "tributary:", err)
-		}
-		return exit.code
+	if !errors.Is(err, plancommands.ErrLoses) { // which has been said
+		fmt.Fprintln(os.Stderr, "tributary:", err)
 	}
-	fmt.Fprintln(os.Stderr, "tributary:", err)
-	return 1
+	return plancommands.ExitCode(err)
 }
 
 func newRoot() *cobra.Command {

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine"
 	"github.com/tributary-io/tributary/internal/kafkaflags"
-	"github.com/tributary-io/tributary/internal/planreport"
+	"github.com/tributary-io/tributary/internal/plancommands"
 )
 
 func newReset() *cobra.Command {
@@ -32,7 +29,7 @@ func newReset() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			keep, err := lakeReset("lake", lake)
+			keep, err := plancommands.LakeReset("lake", lake)
 			if err != nil {
 				return err
 			}
@@ -41,8 +38,8 @@ func newReset() *cobra.Command {
 				return err
 			}
 			report, err := engine.ResetApplication(cmd.Context(), plan, engine.ResetOptions{
-				Client: append(client, kgo.SeedBrokers(brokers...)), StateDir: stateDir, Lake: keep, Execute: execute})
-			return planreport.Reset(cmd.OutOrStdout(), report, err, "lake")
+				Brokers: brokers, Client: client, StateDir: stateDir, Lake: keep, Execute: execute})
+			return plancommands.WriteReset(cmd.OutOrStdout(), report, err, "lake")
 		},
 	}
 	cmd.Flags().StringSliceVar(&brokers, "brokers", nil, "brokers of the cluster, host:port")
@@ -54,13 +51,4 @@ func newReset() *cobra.Command {
 	cmd.Flags().StringVar(&lake, "lake", "refuse", "what becomes of lake tables: refuse, keep, or truncate (all of the input lands anew)")
 	cmd.Flags().BoolVar(&execute, "execute", false, "do it, instead of saying what it would do")
 	return cmd
-}
-
-// lakeReset reads the value of a flag.
-func lakeReset(flag, name string) (engine.LakeReset, error) {
-	choice, ok := planreport.LakeResets[name]
-	if !ok {
-		return 0, fmt.Errorf("--%s %s: choose refuse, keep or truncate", flag, name)
-	}
-	return choice, nil
 }

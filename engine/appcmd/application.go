@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-io/tributary/engine"
+	"github.com/tributary-io/tributary/internal/plancommands"
 	"github.com/tributary-io/tributary/topology"
 	"github.com/tributary-io/tributary/topology/plansafety"
 )
@@ -37,18 +38,10 @@ type Application struct {
 }
 
 // ErrLoses is the error of a diff that found something durable to be lost. The report has been printed.
-var ErrLoses = errors.New("something durable is lost")
+var ErrLoses = plancommands.ErrLoses
 
 // ExitCode is what a program should exit with after an error of one of the commands: 0 for none, 1, or 2 where diff could not compare.
-func ExitCode(err error) int {
-	if err == nil {
-		return 0
-	}
-	if uncompared := new(compareError); errors.As(err, &uncompared) {
-		return 2
-	}
-	return 1
-}
+func ExitCode(err error) int { return plancommands.ExitCode(err) }
 
 // Main runs the command line of a program that is nothing but the application, and ends the process: with 0, with 1 after an error, or
 // with 2 where diff could not compare. The first interrupt or SIGTERM closes in good order, the second one ends the process at once.
@@ -94,7 +87,17 @@ func newRoot(app Application) *cobra.Command {
 // Commands are run, describe, explain, diff, acls and reset, for a program with commands of its own. Logs go to slog.Default, unless the
 // application's options say otherwise. ExitCode tells what to exit with after their errors; ErrLoses has been said already.
 func Commands(app Application) []*cobra.Command {
-	return []*cobra.Command{newRun(app), newDescribe(app), newExplain(app), newDiff(app), newACLs(app), newReset(app)}
+	s := plancommands.Subject{Args: cobra.NoArgs, Plan: func([]string) (*topology.Plan, error) { return app.plan() }}
+	return []*cobra.Command{
+		newRun(app),
+		plancommands.NewDescribe(s),
+		plancommands.NewExplain(s, func([]string) (*plansafety.Plan, error) { return app.snapshot() }),
+		plancommands.NewDiff("OLD.json", 1, "OLD.json is what explain --json has printed of the version that runs.", app.versions),
+		plancommands.NewACLs(s, program()+" acls", func([]string) engine.ACLOptions {
+			return engine.ACLOptions{Writes: app.Writes, Guarantee: app.Guarantee, TransactionalIDPrefix: app.TransactionalIDPrefix}
+		}),
+		newReset(app),
+	}
 }
 
 // plan builds the topology.
@@ -115,4 +118,13 @@ func (app Application) snapshot() (*plansafety.Plan, error) {
 		return nil, err
 	}
 	return plansafety.Snapshot(plan), nil
+}
+
+// versions are a saved plan and that of this program.
+func (app Application) versions(args []string) (before, after *plansafety.Plan, err error) {
+	if before, err = plansafety.ReadFile(args[0]); err != nil {
+		return nil, nil, err
+	}
+	after, err = app.snapshot()
+	return before, after, err
 }

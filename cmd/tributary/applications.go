@@ -9,7 +9,7 @@ import (
 
 	"github.com/tributary-io/tributary/examples/flights"
 	"github.com/tributary-io/tributary/examples/orders"
-	"github.com/tributary-io/tributary/internal/planreport"
+	"github.com/tributary-io/tributary/internal/plancommands"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/topology"
 )
@@ -40,24 +40,20 @@ func application(name string) (*topology.Plan, error) {
 	return build()
 }
 
-func newDescribe() *cobra.Command {
-	return &cobra.Command{
-		Use:   "describe [orders|flights]",
-		Short: "Print an application's topology: sub-topologies, stores, topics",
-		Long: "Prints a topology as Kafka Streams' Topology.describe() does, then the topics that it reads and writes and those that the engine\n" +
-			"creates for it. In your own program, use package engine/appcmd, or print plan.Describe().",
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name := "orders"
-			if len(args) == 1 {
-				name = args[0]
-			}
-			plan, err := application(name)
-			if err != nil {
-				return err
-			}
-			planreport.Describe(cmd.OutOrStdout(), plan)
-			return nil
-		},
+// chosen is the application that the arguments name.
+func chosen(args []string) string {
+	if len(args) == 0 {
+		return "orders"
 	}
+	return args[0]
+}
+
+// shipped is the applications that ship as what commands are about.
+func shipped(advice string) plancommands.Subject {
+	return plancommands.Subject{Use: " [orders|flights]", Args: cobra.MaximumNArgs(1), Advice: advice,
+		Plan: func(args []string) (*topology.Plan, error) { return application(chosen(args)) }}
+}
+
+func newDescribe() *cobra.Command {
+	return plancommands.NewDescribe(shipped("In your own program, use package engine/appcmd, or print plan.Describe()."))
 }

@@ -1,20 +1,18 @@
-package planreport
+package plancommands
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/tributary-io/tributary/engine"
 	"github.com/tributary-io/tributary/topology"
 	"github.com/tributary-io/tributary/topology/plansafety"
 )
 
-// Describe writes a topology as Kafka Streams' describe() does, and the topics that are read, written and made for it.
-func Describe(w io.Writer, plan *topology.Plan) {
+// describe writes a topology as Kafka Streams' describe() does, and the topics that are read, written and made for it.
+func describe(w io.Writer, plan *topology.Plan) {
 	fmt.Fprint(w, plan.Describe())
 	list := func(what string, topics []string) {
 		if len(topics) > 0 {
@@ -27,9 +25,9 @@ func Describe(w io.Writer, plan *topology.Plan) {
 	list("Not named, so a change of the topology may rename them:", plan.GeneratedNames())
 }
 
-// Explain writes what is durable in a topology: stores, internal topics and lake sinks, where their contents come from, and whether their
+// explain writes what is durable in a topology: stores, internal topics and lake sinks, where their contents come from, and whether their
 // names are given.
-func Explain(w io.Writer, p *plansafety.Plan) {
+func explain(w io.Writer, p *plansafety.Plan) {
 	fmt.Fprintf(w, "Application %s, %d sub-topologies, hash %s\n", p.Application, len(p.Subtopologies), p.Hash)
 	generated := 0
 	line := func(thing, name string, isGenerated bool, facts ...string) {
@@ -64,8 +62,8 @@ func Explain(w io.Writer, p *plansafety.Plan) {
 	}
 }
 
-// Diff writes what becomes of state from one version of a topology to the next, and tells whether anything durable is lost.
-func Diff(w io.Writer, before, after *plansafety.Plan, asJSON bool) (loses bool, err error) {
+// diff writes what becomes of state from one version of a topology to the next, and tells whether anything durable is lost.
+func diff(w io.Writer, before, after *plansafety.Plan, asJSON bool) (loses bool, err error) {
 	report := plansafety.Compare(before, after)
 	if asJSON {
 		enc := json.NewEncoder(w)
@@ -75,28 +73,4 @@ func Diff(w io.Writer, before, after *plansafety.Plan, asJSON bool) (loses bool,
 		_, err = fmt.Fprint(w, report)
 	}
 	return report.Loses(), err
-}
-
-// ACLs writes the commands of kafka-acls.sh that give rights. reach is what each has behind it to find the cluster.
-func ACLs(w io.Writer, all []engine.ACL, principal, reach string) {
-	for _, a := range all {
-		fmt.Fprintf(w, "# %s\n%s%s\n", a.Why, a.Command(principal), reach)
-	}
-}
-
-// LakeResets are what a reset may do with lake tables, by the names that commands have for it.
-var LakeResets = map[string]engine.LakeReset{"refuse": engine.RefuseLake, "keep": engine.KeepLake, "truncate": engine.TruncateLake}
-
-// Reset writes what a reset does, or has done, and passes its error on; where that asks what becomes of tables, with the flag that says it.
-func Reset(w io.Writer, report *engine.ResetReport, err error, tablesFlag string) error {
-	if refused := new(engine.ResetRefusedError); errors.As(err, &refused) && slices.ContainsFunc(refused.Reasons, func(r string) bool { return strings.HasPrefix(r, "table ") }) {
-		err = fmt.Errorf("%w\n--%s keep or --%[2]s truncate says what becomes of tables", err, tablesFlag)
-	}
-	if report != nil {
-		fmt.Fprint(w, strings.TrimRight(report.String(), "\n")+"\n")
-	}
-	if err == nil && !report.Done {
-		fmt.Fprintln(w, "Nothing was changed: give --execute to do it.")
-	}
-	return err
 }
