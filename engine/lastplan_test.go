@@ -122,7 +122,12 @@ func TestUnusedChangelogsAreNamed(t *testing.T) {
 	a := newApp(t, brokertest.Embedded(t), "chgname")
 	a.create("in", 1)
 	a.produce("in", 1, "a", "b")
-	if line := a.runOnce(counted(a.name), "i1").first("belong to no store"); line != "" {
+	lines := &logLines{}
+	i := a.start(counted(a.name), "i1", Logger(slog.New(slog.NewTextHandler(lines, nil))))
+	i.await(t, "all is read", func(s Stats) bool { return s.State == Running && s.Lag == 0 })
+	i.warnUnused(t.Context()) // the instance itself may still be looking
+	i.stop(t)
+	if line := lines.first("belong to no store"); line != "" {
 		t.Errorf("nothing has shifted: %s", line)
 	}
 	b := topology.NewBuilder(a.name)
@@ -130,6 +135,10 @@ func TestUnusedChangelogsAreNamed(t *testing.T) {
 	shifted := build(b)
 	const old = "KSTREAM-AGGREGATE-STATE-STORE-0000000001"
 	for _, dir := range []string{"i1", "fresh"} {
-		contains(t, dir, a.runOnce(shifted, dir).first("belong to no store"), "level=WARN", a.name+"-"+old+"-changelog", "["+old+"]", "topology.Store", "tributary diff", changingPage)
+		lines := &logLines{}
+		i := a.start(shifted, dir, Logger(slog.New(slog.NewTextHandler(lines, nil))))
+		eventually(t, "unused changelogs are named", func() bool { return lines.first("belong to no store") != "" })
+		i.stop(t)
+		contains(t, dir, lines.first("belong to no store"), "level=WARN", a.name+"-"+old+"-changelog", "["+old+"]", "topology.Store", "tributary diff", changingPage)
 	}
 }

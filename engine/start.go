@@ -52,7 +52,6 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 		return err
 	}
 	e.warnGenerated()
-	e.warnUnused(ctx)
 	e.learnLimits(ctx)
 	if err := e.keepPlan(); err != nil {
 		return err
@@ -191,6 +190,7 @@ func (e *Engine) startGoroutines(started *closers) {
 		running.Go(func() { e.keepCheckpoints(e.life) })
 	}
 	running.Go(func() { e.watchPatterns(e.life) })
+	running.Go(func() { e.warnUnused(e.life) }) // a large cluster takes its time to list all topics
 	started.add(func() error {
 		e.endLife()
 		e.queue.close()
