@@ -130,8 +130,9 @@ func (g *flatGroup) close() {
 
 func (f *File) openFlat(i int, leaves []int) (g *flatGroup, err error) {
 	defer f.rescue(&err)
+	g = &flatGroup{columns: make([]*flatReader, len(leaves)), scratch: flatScratches.Get().(*flatScratch)} // to be closed whatever comes
 	from := f.reader.RowGroup(i)
-	g = &flatGroup{rows: from.NumRows(), left: from.NumRows(), columns: make([]*flatReader, len(leaves)), scratch: flatScratches.Get().(*flatScratch)}
+	g.rows, g.left = from.NumRows(), from.NumRows()
 	for n, leaf := range leaves {
 		if leaf < 0 {
 			continue
