@@ -69,6 +69,7 @@ type Engine struct {
 	routes          routes
 	mail            *mailbox
 	look            chan struct{} // see lookAgain
+	suspect         chan struct{} // see suspectInputs
 	landers         map[string]*lander.Lander
 	global          *runner
 	letters         globalLetters
@@ -127,7 +128,7 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 		plan: p.Internal(), version: newVersion(p.Internal(), plansafety.Snapshot(p)), generated: p.GeneratedNames(), renderer: p.Renderer,
 		cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),
 		states: lifecycle{listener: cfg.onState, clock: cfg.clock, since: cfg.clock()},
-		queue:  newRunQueue(), gate: newGate(), mail: newMailbox(), look: make(chan struct{}, 1),
+		queue:  newRunQueue(), gate: newGate(), mail: newMailbox(), look: make(chan struct{}, 1), suspect: make(chan struct{}, 1),
 		runners: map[task.ID]*runner{}, standbys: map[task.ID]*standby{}, parting: map[task.ID]int{}, landers: map[string]*lander.Lander{},
 		routes:    routes{to: map[fetch.Partition]*runner{}},
 		openSlots: make(chan struct{}, cfg.openAtOnce), standbySlots: make(chan struct{}, standbysAtOnce),

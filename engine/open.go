@@ -137,7 +137,7 @@ func (e *Engine) awaitStarts(ctx context.Context, runners []*runner) (*starts, e
 		}
 		e.log.Warn("tasks wait to be opened: committed offsets and the ends of topics can't be read yet (brokers away, or an open transaction)",
 			"tasks", len(runners), "error", err)
-		if err := e.vanished(ctx, nil); err != nil {
+		if err := e.vanished(ctx, nil, e.knownInputs()); err != nil {
 			return nil, err
 		}
 	}

@@ -96,7 +96,8 @@ type config struct {
 	purgeEvery  time.Duration
 	lookEvery   time.Duration // for topics of patterns
 	reportEvery time.Duration // how far a restore is
-	vanish      time.Duration // for how long brokers may not know an internal topic: they may just be coming up
+	vanish      time.Duration // for how long brokers may not know a topic: they may just be coming up
+	inputsEvery time.Duration // for inputs that were deleted
 	cleanAfter  time.Duration
 	openAtOnce  int
 
@@ -121,7 +122,8 @@ func defaults() config {
 		spread: assign.Options{Warmups: 2, AcceptableLag: 10_000}, probing: 10 * time.Minute,
 		writeBuffer: 128 << 20, inputBuffer: 12 << 20,
 		lake:       LakeBatches{Rows: 500_000, Bytes: 64 << 20, Every: 10 * time.Second, Budget: 256 << 20},
-		purgeEvery: 30 * time.Second, lookEvery: 30 * time.Second, reportEvery: 5 * time.Second, vanish: 10 * time.Second, cleanAfter: 10 * time.Minute, openAtOnce: 8,
+		purgeEvery: 30 * time.Second, lookEvery: 30 * time.Second, reportEvery: 5 * time.Second, vanish: 10 * time.Second, inputsEvery: 30 * time.Second,
+		cleanAfter: 10 * time.Minute, openAtOnce: 8,
 	}
 }
 

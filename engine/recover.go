@@ -33,7 +33,7 @@ func (e *Engine) recover(w *commitWork, outcome txn.Outcome, cause error) error 
 		return fmt.Errorf("%w: %w", errNotCommitted, cause)
 	}
 	if unknownTopic(cause) {
-		if err := e.vanished(e.life, e.showTrouble); err != nil {
+		if err := e.vanished(e.life, e.showTrouble, e.knownFor(cause)); err != nil {
 			return err
 		}
 	}
@@ -183,6 +183,11 @@ func (e *Engine) fetchFailed(r *runner, b *fetch.Batch) {
 	}
 	if needsAPerson(b.Err) && r.spec.lake && e.cfg.parks {
 		e.tell(unreadableInput{r, fmt.Errorf("%s can't be read: %w", b.Partition, b.Err)})
+		return
+	}
+	if unknownTopic(b.Err) { // by one broker, which may lag behind the others
+		e.log.Warn("a topic can't be read: looking whether it was deleted", "partition", b.Partition.String(), "error", b.Err)
+		e.suspectInputs()
 		return
 	}
 	if needsAPerson(b.Err) {

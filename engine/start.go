@@ -190,6 +190,7 @@ func (e *Engine) startGoroutines(started *closers) {
 		running.Go(func() { e.keepCheckpoints(e.life) })
 	}
 	running.Go(func() { e.watchPatterns(e.life) })
+	running.Go(func() { e.watchInputs(e.life) })
 	running.Go(func() { e.warnUnused(e.life) }) // a large cluster takes its time to list all topics
 	started.add(func() error {
 		e.endLife()

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
 	"github.com/tributary-io/tributary/engine/internal/topics"
@@ -87,7 +90,7 @@ func TestLocalStateWaitsForAnAnswer(t *testing.T) {
 	e.control = c.Client(t, kgo.Dialer(dial))
 	name := a.name + "-counts-changelog"
 	e.known.Store(&catalog{topics: map[string]topics.Topic{name: {Name: name}}})
-	if err := e.vanished(t.Context(), nil); err != nil {
+	if err := e.vanished(t.Context(), nil, e.knownInternal()); err != nil {
 		t.Fatalf("whoever can go on without an answer: %v", err)
 	}
 	ended := make(chan error, 1)
@@ -102,4 +105,99 @@ func TestLocalStateWaitsForAnAnswer(t *testing.T) {
 	if err := <-ended; !errors.As(err, &internal) || internal.Problems[0].Topic != name {
 		t.Fatalf("got %v, want an error that names the changelog", err)
 	}
+}
+
+// A topic of the user that is deleted under running instances ends them with an error that names it: a source all of them, whether or not they read it
+// and whether or not something comes, an output the one that would write to it.
+func TestUserTopicVanishesWhileItRuns(t *testing.T) {
+	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
+		for _, topic := range []string{"in", "out"} {
+			a := newApp(t, c, "gone"+topic)
+			a.create("in", 1)
+			a.create("out", 1)
+			out := a.read("out")
+			quick := func(c *config) { c.vanish, c.inputsEvery = time.Second, time.Second }
+			instances := []*instance{a.start(counts(a.name), "i1", quick)}
+			a.produce("in", 1, "v")
+			eventually(t, "counted", func() bool { return len(out.all()) == 1 })
+			if topic == "in" {
+				instances = append(instances, a.start(counts(a.name), "i2", quick)) // of two tasks each has one
+				instances[1].await(t, "runs", func(s Stats) bool { return s.State == Running })
+			}
+			a.delete(topic)
+			if topic == "out" {
+				a.produce("in", 1, "v")
+			}
+			for _, i := range instances {
+				var gone *DeletedTopicsError
+				if err := i.failure(t); !errors.As(err, &gone) || !slices.Equal(slices.Concat(gone.Sources, gone.Outputs), []string{a.topic(topic)}) ||
+					(len(gone.Sources) > 0) != (topic == "in") || !strings.Contains(err.Error(), a.topic(topic)+" was deleted while the application ran; create it") {
+					t.Errorf("%s: got %v, want an error that says that it was deleted", topic, err)
+				}
+			}
+		}
+	})
+}
+
+func (a *app) delete(suffix string) {
+	a.t.Helper()
+	if _, err := kadm.NewClient(a.c.Client(a.t)).DeleteTopic(a.t.Context(), a.topic(suffix)); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// A source that somebody made anew is another one than that whose offsets are committed; an output is written to again.
+func TestUserTopicIsMadeAnewWhileItRuns(t *testing.T) {
+	a := newApp(t, brokertest.Embedded(t), "usersanew")
+	a.create("in", 1)
+	a.create("out", 1)
+	first := a.read("out")
+	i := a.start(counts(a.name), "i1", func(c *config) { c.vanish = time.Second })
+	a.produce("in", 1, "v")
+	eventually(t, "counted", func() bool { return len(first.all()) == 1 })
+	a.delete("out")
+	a.create("out", 1)
+	second := a.read("out")
+	a.produce("in", 1, "v")
+	eventually(t, "counted into the new topic", func() bool { return len(second.all()) == 1 })
+	a.delete("in")
+	a.create("in", 1)
+	var gone *DeletedTopicsError
+	if err := i.failure(t); !errors.As(err, &gone) || !slices.Equal(gone.Sources, []string{a.topic("in")}) || !slices.Equal(gone.Anew, gone.Sources) ||
+		!strings.Contains(err.Error(), "was deleted and made anew") {
+		t.Errorf("got %v, want an error that says that the source was made anew", err)
+	}
+}
+
+// A broker that was away and doesn't know yet which topics there are ends nothing.
+func TestLaggingMetadataEndsNothing(t *testing.T) {
+	c := brokertest.Embedded(t)
+	a := newApp(t, c, "lagging")
+	a.create("in", 1)
+	a.create("out", 1)
+	out := a.read("out")
+	i := a.start(counts(a.name), "i1", func(c *config) { c.vanish = 20 * time.Second })
+	a.produce("in", 1, "v")
+	eventually(t, "counted", func() bool { return len(out.all()) == 1 })
+	var lied atomic.Int64
+	c.Embedded.Cluster().ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.Embedded.Cluster().KeepControl()
+		m := req.(*kmsg.MetadataRequest)
+		if lied.Load() >= 3 || !slices.ContainsFunc(m.Topics, func(t kmsg.MetadataRequestTopic) bool { return t.Topic != nil && *t.Topic == a.topic("in") }) {
+			return nil, nil, false
+		}
+		lied.Add(1)
+		resp := m.ResponseKind().(*kmsg.MetadataResponse)
+		for _, t := range m.Topics {
+			answer := kmsg.NewMetadataResponseTopic()
+			answer.Topic, answer.ErrorCode = t.Topic, kerr.UnknownTopicOrPartition.Code
+			resp.Topics = append(resp.Topics, answer)
+		}
+		return resp, nil, true
+	})
+	i.suspectInputs()
+	eventually(t, "brokers have denied the topic", func() bool { return lied.Load() == 3 })
+	a.produce("in", 1, "v")
+	eventually(t, "counted on", func() bool { return len(out.all()) == 2 })
+	i.stop(t)
 }
