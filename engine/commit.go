@@ -254,7 +254,9 @@ func (e *Engine) commitWork(ctx context.Context, m offsets.Member, w *commitWork
 
 // applied lets the committed buffers into the stores.
 func (e *Engine) applied(w *commitWork) error {
+	now := e.cfg.clock().UnixNano()
 	for _, r := range w.runners {
+		r.committedAt.Store(now)
 		for _, p := range w.positions[r] {
 			r.committed[p.TopicPartition] = p.Offset
 		}

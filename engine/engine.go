@@ -29,7 +29,8 @@ import (
 
 // Engine is one instance of an application. Make it with New, and call Run once.
 type Engine struct {
-	plan   *plan.Plan
+	built  *topology.Plan
+	plan   *plan.Plan // what is in it
 	cfg    config
 	log    *slog.Logger
 	states lifecycle
@@ -50,8 +51,9 @@ type Engine struct {
 	endAsking context.CancelFunc
 
 	identity        *identity.Identity
-	control         *kgo.Client // admin, group and offset requests
-	restoreClient   *kgo.Client // reads changelogs and global topics
+	instance        atomic.Pointer[string] // to Instance
+	control         *kgo.Client            // admin, group and offset requests
+	restoreClient   *kgo.Client            // reads changelogs and global topics
 	inputs          *fetch.Inputs
 	intake          *intake
 	uncommitted     atomic.Int64 // bytes of uncommitted state: see tellWritten
@@ -125,7 +127,7 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 		return nil, errors.New("engine: the plan is nil: Build gave an error, probably, that was not looked at")
 	}
 	e := &Engine{
-		plan: p.Internal(), version: newVersion(p.Internal(), plansafety.Snapshot(p)), generated: p.GeneratedNames(), renderer: p.Renderer,
+		built: p, plan: p.Internal(), version: newVersion(p.Internal(), plansafety.Snapshot(p)), generated: p.GeneratedNames(), renderer: p.Renderer,
 		cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),
 		states: lifecycle{listener: cfg.onState, clock: cfg.clock, since: cfg.clock()},
 		queue:  newRunQueue(), gate: newGate(), mail: newMailbox(), look: make(chan struct{}, 1), suspect: make(chan struct{}, 1),
@@ -305,6 +307,17 @@ func (e *Engine) closeTasks(cause error) error {
 		_ = e.awaitLanders(ctx, []*lander.Lander{l}) // its context has ended, so it returns at once
 	}
 	return errors.Join(append([]error{cause}, errs...)...)
+}
+
+// Plan is the topology that the instance runs.
+func (e *Engine) Plan() *topology.Plan { return e.built }
+
+// Instance is the UUID by which the instance knows itself again after a restart, kept in the state directory; empty before Run.
+func (e *Engine) Instance() string {
+	if id := e.instance.Load(); id != nil {
+		return *id
+	}
+	return ""
 }
 
 // catalog is what is known of the brokers' topics. It is replaced when topics of a pattern appear or go.

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -75,6 +77,74 @@ func (e *Engine) askHolders(ctx context.Context) (*picture, error) {
 		return nil, err
 	}
 	return pictureOf(members)
+}
+
+// Member is a member of the application's group: an instance.
+type Member struct {
+	ID       string // the coordinator's name for it
+	Endpoint string // of its HTTP server, empty if it has none
+	Here     bool   // this instance
+	// Tasks and Standbys are the names of its tasks, and of those that it keeps copies of, sorted.
+	Tasks, Standbys []string
+}
+
+var errNotStarted = errors.New("the instance hasn't started yet, or has ended")
+
+// Members tells which instances share the application, as the group's coordinator knows it: it is asked at most every few seconds. During a
+// rebalance that is the last that was known. Members without tasks and copies are left out. It is an error before the
+// instance has started.
+func (e *Engine) Members(ctx context.Context) ([]Member, error) {
+	if e.queries.started.Load() == nil {
+		return nil, errNotStarted
+	}
+	if _, err := e.holders(ctx, pictureLives); err != nil {
+		return nil, err
+	}
+	e.queries.mu.Lock()
+	seen := e.queries.picture
+	e.queries.mu.Unlock()
+	if seen == nil {
+		return nil, nil
+	}
+	return seen.members(e.memberID()), nil
+}
+
+// memberID is this instance's name in the group; empty while it has none.
+func (e *Engine) memberID() string {
+	m := e.membershipShown.Load()
+	if m == nil {
+		return ""
+	}
+	member, _ := (*m).Member()
+	return member.ID
+}
+
+// members lists who is in a picture.
+func (p *picture) members(self string) []Member {
+	byID := map[string]*Member{}
+	of := func(h holder) *Member {
+		m := byID[h.member]
+		if m == nil {
+			m = &Member{ID: h.member, Endpoint: h.endpoint, Here: h.member == self}
+			byID[h.member] = m
+		}
+		return m
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(p.holders), compareIDs) {
+		m := of(p.holders[id])
+		m.Tasks = append(m.Tasks, taskOf(id))
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(p.standbys), compareIDs) {
+		for _, h := range p.standbys[id] {
+			m := of(h)
+			m.Standbys = append(m.Standbys, taskOf(id))
+		}
+	}
+	all := make([]Member, 0, len(byID))
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		all = append(all, *byID[id])
+	}
+	return all
 }
 
 func newPicture() *picture {

@@ -8,7 +8,7 @@ import (
 )
 
 // Handler serves /metrics (Prometheus), /healthz (200 while the instance lives), /readyz (200 while it runs all tasks that it was given),
-// with the option Queries its stores under /stores, and with ShipCheckpoints checkpoints for other instances under /checkpoints.
+// with the option Queries its stores under /stores, with ShipCheckpoints checkpoints for other instances under /checkpoints, and what Handle adds.
 func (e *Engine) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.reg, promhttp.HandlerOpts{}))
@@ -20,7 +20,22 @@ func (e *Engine) Handler() http.Handler {
 	if e.cfg.ship {
 		e.serveCheckpoints(mux)
 	}
+	for _, h := range e.cfg.added {
+		mux.Handle(h.pattern, h.make(e))
+	}
 	return mux
+}
+
+// Handle adds to what HTTP and Handler serve, under a pattern of http.ServeMux; the page of package console comes so. make is called for each
+// Handler. What it makes may ask the instance at any time, also before Run and after it.
+func Handle(pattern string, make func(*Engine) http.Handler) Option {
+	return func(c *config) { c.added = append(c.added, addedHandler{pattern, make}) }
+}
+
+// addedHandler is what Handle adds.
+type addedHandler struct {
+	pattern string
+	make    func(*Engine) http.Handler
 }
 
 func (e *Engine) answer(w http.ResponseWriter, good func(State) bool) {

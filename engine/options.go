@@ -75,6 +75,7 @@ type config struct {
 	protocol    Protocol
 
 	httpAddr     string
+	added        []addedHandler
 	advertise    string
 	viewDir      string
 	serveQueries bool

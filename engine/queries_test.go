@@ -95,6 +95,7 @@ func queriesOverTwoInstances(t *testing.T, c *brokertest.Cluster, name string, o
 	}
 	eventually(t, "counted", func() bool { return total(out.lastCounts()) >= 400 })
 	awaitStores(t, i1, i2)
+	checkMembers(t, i1, i2)
 	checkTyped(t, i1, i2)
 	checkGlobal(t, i1, i2)
 	for _, i := range []*instance{i1, i2} {

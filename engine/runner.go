@@ -86,6 +86,8 @@ type runner struct {
 	counting   atomic.Pointer[task.Task]
 	runs       atomic.Bool
 	streamTime atomic.Int64
+	// committedAt is when something of it was last committed, Unix time in ns; 0 before.
+	committedAt atomic.Int64
 }
 
 // delivery is what one fetch brought of one input.
@@ -289,10 +291,5 @@ func (r *runner) partitions() []fetch.Partition {
 
 // sortedRunners gives a stable order to what is done for each runner.
 func sortedRunners(all map[task.ID]*runner) []*runner {
-	return slices.SortedFunc(maps.Values(all), func(a, b *runner) int {
-		if a.spec.id.Subtopology != b.spec.id.Subtopology {
-			return a.spec.id.Subtopology - b.spec.id.Subtopology
-		}
-		return int(a.spec.id.Partition - b.spec.id.Partition)
-	})
+	return slices.SortedFunc(maps.Values(all), func(a, b *runner) int { return compareIDs(a.spec.id, b.spec.id) })
 }

@@ -28,6 +28,8 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 		return err
 	}
 	e.identity = id
+	name := id.UUID().String()
+	e.instance.Store(&name)
 	started.add(id.Close)
 	if err := e.compareWithLast(); err != nil {
 		return err

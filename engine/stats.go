@@ -65,6 +65,8 @@ func (r *retired) add(t *task.Task) {
 type Stats struct {
 	State State
 	Since time.Time // of the state
+	// Reason says why the state is Recovering, where it isn't a commit that failed: the answer of /readyz.
+	Reason string
 	// Heard is when the group's coordinator last took a heartbeat, or a join, of this instance; zero before the first. None is sent while the group
 	// shares its tasks anew.
 	Heard time.Time
@@ -140,8 +142,9 @@ type TaskStats struct {
 	Enforced    int64
 	Inputs      []InputStats
 	Restore     RestoreStats
-	StateBytes  int64 // of writes to its stores that wait for a commit
-	Parked      error // why it waits, see ParkLake; also while a row can't be made yet. nil if it doesn't
+	StateBytes  int64     // of writes to its stores that wait for a commit
+	LastCommit  time.Time // the last that something of the task was in, zero before the first; of a lake task see LakeStats
+	Parked      error     // why it waits, see ParkLake; also while a row can't be made yet. nil if it doesn't
 	ParkedSince time.Time
 }
 
@@ -186,6 +189,7 @@ func (e *Engine) publish() {
 func (e *Engine) Stats() Stats {
 	s := Stats{Commits: e.stats.commits.Load(), Aborted: e.stats.aborted.Load(), Produced: e.stats.produced.Load()}
 	s.State, s.Since = e.states.get()
+	s.Reason = e.states.reason()
 	if m := e.membershipShown.Load(); m != nil {
 		s.Heard = (*m).Heard()
 	}
@@ -242,6 +246,9 @@ func (r *runner) stats(now time.Time) (TaskStats, []task.Drop) {
 	s := TaskStats{Name: taskOf(r.spec.id), Lake: r.spec.lake, StreamTime: r.streamTime.Load(), Restore: r.restore.seen(now)}
 	if p := r.parked.Load(); p != nil {
 		s.Parked, s.ParkedSince = p.err, p.since
+	}
+	if at := r.committedAt.Load(); at != 0 {
+		s.LastCommit = time.Unix(0, at)
 	}
 	var drops []task.Drop
 	t := r.counting.Load()

@@ -1,0 +1,91 @@
+package state
+
+import "github.com/cockroachdb/pebble/v2"
+
+// StoreSize is about how much a store holds of what is committed.
+type StoreSize struct {
+	Entries int64 // keys, windows, sessions; of a versioned store the keys, without older versions
+	// Estimated says that not all entries were counted.
+	Estimated bool
+	// Bytes are those of keys and values of a store in memory, and of one on disk those of its files, which are compressed, without what hasn't
+	// been written into them yet.
+	Bytes int64
+}
+
+// Size tells about how large a store of any kind is. On disk it counts up to 10,000 entries, and goes on from these by the sizes of files; of a store
+// that isn't in files yet it counts no more. Nobody waits for it.
+func (v *View) Size(name string) (StoreSize, error) {
+	s := v.db.byName[name]
+	if s == nil {
+		return StoreSize{}, &LookupError{Store: name, Want: "any kind"}
+	}
+	class, perEntry := s.spec.entryRows()
+	if s.mem != nil {
+		rows, bytes := s.mem.size()
+		return StoreSize{Entries: int64(rows) / perEntry, Bytes: bytes, Estimated: s.spec.Kind == Versioned}, nil
+	}
+	return s.sizeOnDisk(class)
+}
+
+// entryRows tells which class of rows has one for each entry, and how many rows there are of an entry in all classes together.
+func (s *Spec) entryRows() (class byte, perEntry int64) {
+	switch s.Kind {
+	case Window, TimestampedWindow, Session:
+		if s.TimeOrdered {
+			return classByTime, 2
+		}
+		return classByKey, 1
+	case SuppressBuffer:
+		return classByTime, 2
+	case JoinBuffer:
+		return classByTime, 1
+	}
+	return classPlain, 1
+}
+
+func (s *store) sizeOnDisk(class byte) (StoreSize, error) {
+	db := s.db.pebble.db
+	low, high := appendPrefix(nil, s.id, class), appendPrefix(nil, s.id, class+1)
+	var size StoreSize
+	bytes, err := db.EstimateDiskUsage(appendPrefix(nil, s.id, classMeta), appendPrefix(nil, s.id+1, classMeta))
+	if err != nil {
+		return size, s.db.pebble.wrap("estimate size", err)
+	}
+	size.Bytes = int64(bytes)
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: low, UpperBound: high})
+	if err != nil {
+		return size, s.db.pebble.wrap("count entries", err)
+	}
+	ok := it.First()
+	for ; ok && size.Entries < exactCount; ok = it.Next() {
+		size.Entries++
+	}
+	var next []byte
+	if ok {
+		next = append(next, it.Key()...)
+	}
+	if err := it.Close(); err != nil {
+		return size, s.db.pebble.wrap("count entries", err)
+	}
+	if ok {
+		err = s.estimate(&size, low, next, high)
+	}
+	return size, err
+}
+
+// estimate goes from the entries that were counted, before next, to all, by the sizes of files.
+func (s *store) estimate(size *StoreSize, low, next, high []byte) error {
+	size.Estimated = true
+	before, err := s.db.pebble.db.EstimateDiskUsage(low, next)
+	if err != nil {
+		return s.db.pebble.wrap("estimate size", err)
+	}
+	all, err := s.db.pebble.db.EstimateDiskUsage(low, high)
+	if err != nil {
+		return s.db.pebble.wrap("estimate size", err)
+	}
+	if before > 0 && all > before {
+		size.Entries = int64(float64(size.Entries) * float64(all) / float64(before))
+	}
+	return nil
+}
