@@ -20,8 +20,9 @@
 // The table is the authority on progress: Writer.Progress reads from it where to go on, and a commit lands only if the table
 // still says what the batch started from.
 //
-// Optimize compacts small files (optimizeplan.go chooses, optimizerewrite.go writes and commits), Vacuum deletes what no version needs; AutoOptimize
-// and AutoVacuum (chores.go) let one of a sink's instances do so under a claim in the table's log (claim.go). Files are read by datafile.
+// Optimize compacts small files (optimizeplan.go chooses, optimizerewrite.go writes, optimizecommit.go commits, and optimizerebase.go brings over which rows were
+// deleted meanwhile), Vacuum deletes what no version needs; AutoOptimize and AutoVacuum (chores.go) let one of a sink's instances do so under a claim in
+// the table's log (claim.go). Files are read by datafile.
 //
 // Show and ReadRows serve tools and tests. The package knows no Kafka client and no registry client: schemas come through
 // SchemaSource. What users must know stands in docs/semantics/lake.md.

@@ -34,6 +34,10 @@ func TestMain(m *testing.M) {
 		soakUntilKilled(place, changeRows)
 		return
 	}
+	if dir := os.Getenv(soakCompactVariable); dir != "" {
+		sinktest.ExitUnless(compactUntilKilled(dir))
+		return
+	}
 	if dir := os.Getenv(childStateVariable); dir != "" {
 		sinktest.ExitUnless(changeSome(dir, 1<<40))
 		return

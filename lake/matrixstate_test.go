@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/sink"
 )
 
@@ -70,6 +71,19 @@ func (m *matrix) currentState(t *testing.T) {
 	offer(700, 4)
 	offer(500, 6)
 	check("after our commits")
+	overtaken := false
+	beside := &object.Faulty{Inner: store, Plan: func(c object.Call) object.Fault {
+		if isEntry(c.Name) && c.Op == object.OpPutIfAbsent && !overtaken {
+			overtaken = true
+			offer(9, 200)
+		}
+		return object.NoFault
+	}}
+	if res := optimize(t, beside, OptimizeOptions{}); res.Commits != 1 || res.Conflicts > 0 || filesOf(t, store)[0].DeletionVector == nil && filesOf(t, store)[1].DeletionVector == nil {
+		t.Errorf("a compaction beside changes: %+v", res)
+	}
+	check("after a compaction that was overtaken by a batch")
+	offer(13, 100)
 	if m.spark == nil {
 		return
 	}

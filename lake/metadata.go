@@ -33,7 +33,7 @@ func (s *deltaSink) spec(env *sink.Env) delta.Spec {
 		}
 		maps.Copy(spec.Configuration, s.layout.state.properties(env))
 		if s.opts.state.vectors {
-			spec.Configuration["delta.enableDeletionVectors"] = "true"
+			spec.Configuration[vectorsProperty] = "true"
 		}
 	}
 	if s.opts.schemaVersion > 0 {

@@ -64,8 +64,8 @@ const (
 
 // Optimize compacts a Delta table: groups of small files of the same partition become one file each, of about the target size, without a
 // change of any row (dataChange is false in the log, so that streams which read the table see nothing new). It is safe beside writers of any
-// make: their appends don't disturb it, and where one has removed a chosen file meanwhile, that group is dropped and looked at again. The old
-// files stay until Vacuum, for readers of older versions.
+// make: their appends don't disturb it, nor do deletions of rows where the table has deletion vectors: the new file gets one. Else, where another has removed a
+// chosen file meanwhile, that group is dropped and looked at again. The old files stay until Vacuum, for readers of older versions.
 //
 // A group is written only if that makes it a whole file, or a file half as large again as its largest one: so a row is rewritten a
 // few times in its life, however often Optimize runs. Rows keep their order, by the age of their files, unless SortBy is set.

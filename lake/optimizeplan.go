@@ -28,6 +28,9 @@ type fileGroup struct {
 	values map[string]*string // of the partition
 	files  []delta.Add
 	size   int64
+
+	copied []copied // the files, once their rows were read
+	place  []uint32 // of each row in the new file, by its number among the copied ones; nil: the same
 }
 
 // plan chooses groups of files of the newest version.

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/compute"
@@ -32,6 +31,7 @@ type rewritten struct {
 	group *fileGroup
 	add   *delta.Add // nil: all rows were deleted
 	rows  int64
+	gone  *roaring.Bitmap // rows that the file has and the table doesn't any more; nil: none
 	err   error
 }
 
@@ -94,7 +94,7 @@ func (o *optimizer) commitAll(ctx context.Context, p *plan, done <-chan rewritte
 		ready = append(ready, r)
 		size += r.group.size
 		if now := o.opts.Now(); size >= commitBytes || now.Sub(last) >= commitAfter {
-			if err := o.commit(ctx, p, ready); err != nil {
+			if err := o.land(ctx, p, ready); err != nil {
 				return err
 			}
 			ready, size, last = nil, 0, now
@@ -103,97 +103,7 @@ func (o *optimizer) commitAll(ctx context.Context, p *plan, done <-chan rewritte
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return o.commit(ctx, p, ready)
-}
-
-// commit lands groups together. Those that another writer has removed a file of are dropped, and the others tried again.
-func (o *optimizer) commit(ctx context.Context, p *plan, ready []rewritten) error {
-	for len(ready) > 0 {
-		c := o.commitOf(p, ready)
-		landed, err := o.table.Commit(ctx, c)
-		var conflict *delta.ConflictError
-		switch {
-		case err == nil:
-			o.landed(landed, ready)
-			return nil
-		case errors.As(err, &conflict):
-			ready = o.drop(ctx, ready, func(r *rewritten) bool {
-				return len(conflict.Paths) == 0 || slices.ContainsFunc(r.group.files, func(a delta.Add) bool { return slices.Contains(conflict.Paths, a.Path) })
-			})
-		case errors.Is(err, errPlanAgain):
-			ready = o.drop(ctx, ready, func(*rewritten) bool { return true })
-		default:
-			return err
-		}
-	}
-	return nil
-}
-
-// drop gives groups up: nothing of them has landed, so that their new files go, too.
-func (o *optimizer) drop(ctx context.Context, ready []rewritten, lost func(*rewritten) bool) []rewritten {
-	return slices.DeleteFunc(ready, func(r rewritten) bool {
-		if !lost(&r) {
-			return false
-		}
-		o.result.Conflicts++
-		if r.add == nil {
-			return true
-		}
-		if name, err := r.add.Name(); err == nil {
-			if err := o.table.Store().Delete(ctx, name); err != nil {
-				o.opts.Logger.Warn("can't delete a file that was not committed; Vacuum will", "table", o.table.Store().String(), "file", name, "error", err)
-			}
-		}
-		return true
-	})
-}
-
-func (o *optimizer) commitOf(p *plan, ready []rewritten) delta.Commit {
-	c := delta.Commit{ReadVersion: p.version, Rearrange: true, Operation: "OPTIMIZE",
-		OperationParameters: map[string]string{"predicate": "[]", "zOrderBy": "[]", "auto": strconv.FormatBool(o.claim != nil)}}
-	if o.opts.SortBy != "" {
-		c.OperationParameters["sortBy"] = o.opts.SortBy
-	}
-	if o.claim != nil {
-		c.Moves = []delta.Move{o.claim.renewal()}
-	}
-	var added int64
-	for _, r := range ready {
-		c.Remove = append(c.Remove, r.group.files...)
-		if r.add != nil {
-			c.Add = append(c.Add, *r.add)
-			added += r.add.Size
-		}
-	}
-	c.OperationMetrics = map[string]string{"numAddedBytes": strconv.FormatInt(added, 10)}
-	c.Metadata = func(current *delta.Metadata) (*delta.Metadata, error) {
-		if current != p.md && (!current.Schema.Equal(p.md.Schema) || !slices.Equal(current.PartitionColumns, p.md.PartitionColumns) ||
-			current.ColumnMapping() != p.md.ColumnMapping()) {
-			return nil, errPlanAgain
-		}
-		return current, nil
-	}
-	return c
-}
-
-func (o *optimizer) landed(l delta.Landed, ready []rewritten) {
-	r := &o.result
-	r.Version = l.Version
-	r.Commits++
-	for _, g := range ready {
-		r.Done++
-		r.FilesRemoved += len(g.group.files)
-		r.BytesRemoved += g.group.size
-		r.Rows += g.rows
-		if g.add != nil {
-			r.FilesAdded++
-			r.BytesAdded += g.add.Size
-		}
-	}
-	if o.claim != nil {
-		o.claim.landed()
-	}
-	o.opts.Progress(*r)
+	return o.land(ctx, p, ready)
 }
 
 // writeGroup writes a group's rows into one file.
@@ -215,6 +125,9 @@ func (o *optimizer) writeGroup(ctx context.Context, p *plan, g *fileGroup) rewri
 	if p.sortBy >= 0 {
 		add.Tags = map[string]string{sortedTag: o.opts.SortBy}
 	}
+	if n := int64(g.number()); n != w.file.Rows() {
+		return rewritten{group: g, err: fmt.Errorf("%d rows were read, and %d written", n, w.file.Rows())}
+	}
 	return rewritten{group: g, add: add, rows: w.file.Rows()}
 }
 
@@ -235,11 +148,18 @@ func (p *plan) copyGroup(w *fileWriter, g *fileGroup) error {
 		return nil
 	}
 	rec, err := parquetfile.Join(all)
+	var order *array.Uint64
 	if err == nil {
-		rec, err = sortRows(w.ctx, rec, p.sortBy)
+		rec, order, err = sortRows(w.ctx, rec, p.sortBy)
 	}
 	if err != nil {
 		return err
+	}
+	if p.md.Flag(vectorsProperty, false) {
+		g.place = make([]uint32, order.Len())
+		for i, n := range order.Uint64Values() {
+			g.place[n] = uint32(i)
+		}
 	}
 	for _, part := range parquetfile.RowGroups(rec, w.opts) {
 		if err := w.write(part); err != nil {
@@ -265,14 +185,15 @@ func (p *plan) eachBatch(ctx context.Context, store object.Store, g *fileGroup, 
 		_ = readers.Wait() // its functions return no errors
 	}()
 	ahead := make([]chan readFileResult, len(g.files))
+	g.copied = make([]copied, len(g.files))
 	next := 0 // file to be read ahead
 	for i := range g.files {
 		for next = max(next, i); next < len(g.files) && next < i+readAhead && g.files[next].Size <= readAheadSize; next++ {
-			a, out := &g.files[next], make(chan readFileResult, 1)
+			a, c, out := &g.files[next], &g.copied[next], make(chan readFileResult, 1)
 			ahead[next] = out
 			readers.Go(func() error {
 				var r readFileResult
-				r.err = p.readFile(ctx, store, a, func(rec arrow.RecordBatch) error {
+				r.err = p.readFile(ctx, store, a, c, func(rec arrow.RecordBatch) error {
 					rec.Retain()
 					r.batches = append(r.batches, rec)
 					return nil
@@ -282,7 +203,7 @@ func (p *plan) eachBatch(ctx context.Context, store object.Store, g *fileGroup, 
 			})
 		}
 		if ahead[i] == nil {
-			if err := p.readFile(ctx, store, &g.files[i], take); err != nil {
+			if err := p.readFile(ctx, store, &g.files[i], &g.copied[i], take); err != nil {
 				return err
 			}
 			continue
@@ -307,12 +228,13 @@ type readFileResult struct {
 	err     error
 }
 
-func (p *plan) readFile(ctx context.Context, store object.Store, a *delta.Add, take func(arrow.RecordBatch) error) error {
+func (p *plan) readFile(ctx context.Context, store object.Store, a *delta.Add, c *copied, take func(arrow.RecordBatch) error) error {
 	f, err := datafile.Open(ctx, store, p.layout, a)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	*c = copied{add: *a, rows: uint32(f.Rows()), gone: f.Deleted()}
 	for rec, err := range f.Batches(ctx, rewriteBatch) {
 		if err == nil {
 			err = take(rec)
@@ -337,17 +259,17 @@ func sortColumn(l *datafile.Layout, name string) (int, error) {
 	return i, nil
 }
 
-// sortRows sorts by a column, stably, nulls last.
-func sortRows(ctx context.Context, rec arrow.RecordBatch, column int) (arrow.RecordBatch, error) {
-	order, err := compute.SortIndicesArray(ctx, rec.Column(column), compute.DefaultSortKey())
+// sortRows sorts by a column, stably, nulls last. order has the rows' numbers before.
+func sortRows(ctx context.Context, rec arrow.RecordBatch, column int) (sorted arrow.RecordBatch, order *array.Uint64, err error) {
+	indices, err := compute.SortIndicesArray(ctx, rec.Column(column), compute.DefaultSortKey())
 	if err != nil {
-		return nil, fmt.Errorf("sort by %s: %w", rec.Schema().Field(column).Name, err)
+		return nil, nil, fmt.Errorf("sort by %s: %w", rec.Schema().Field(column).Name, err)
 	}
 	columns := make([]arrow.Array, rec.NumCols())
 	for i := range columns {
-		if columns[i], err = compute.TakeArray(ctx, rec.Column(i), order); err != nil {
-			return nil, fmt.Errorf("sort by %s: %w", rec.Schema().Field(column).Name, err)
+		if columns[i], err = compute.TakeArray(ctx, rec.Column(i), indices); err != nil {
+			return nil, nil, fmt.Errorf("sort by %s: %w", rec.Schema().Field(column).Name, err)
 		}
 	}
-	return array.NewRecordBatch(rec.Schema(), columns, rec.NumRows()), nil
+	return array.NewRecordBatch(rec.Schema(), columns, rec.NumRows()), indices.(*array.Uint64), nil
 }

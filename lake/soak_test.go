@@ -2,6 +2,7 @@ package lake
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
@@ -21,7 +22,9 @@ const (
 	soakVariable = "LAKE_TEST_SOAKS_IN"
 	// soakCommits is the variable with the number of versions that the soak goes on for; `make lake-soak` sets it.
 	soakCommits = "TRIBUTARY_LAKE_SOAK"
-	soakShort   = 120
+	// soakCompactVariable names the folder of the table that a child process of the soak compacts.
+	soakCompactVariable = "LAKE_TEST_COMPACTS"
+	soakShort           = 120
 )
 
 // soakRow is a row of the soak.
@@ -103,8 +106,8 @@ func (s *soak) memory(p int) (mb int) {
 	return mb
 }
 
-// TestSoak lands rows from two processes while the table is compacted and vacuumed, and kills one of them again and again. Then DuckDB closes the
-// books: every offset up to the table's progress has its row, once.
+// TestSoak lands rows from two processes while the table is compacted and vacuumed, and kills one of them, and compactions, again and again. Then DuckDB
+// closes the books: every offset up to the table's progress has its row, once.
 func TestSoak(t *testing.T) {
 	r := readers.Open(t)
 	s := &soak{t: t, dir: t.TempDir(), variable: soakVariable}
@@ -161,6 +164,7 @@ func (s *soak) watch(versions int64) (c soakCounts) {
 	}
 	step := max(versions/60, 5)
 	last, moved := int64(0), time.Now()
+	sampled := soakSample{at: time.Now()}
 	for done := int64(0); done < versions; {
 		head, err := table.Refresh(ctx)
 		if err != nil {
@@ -172,12 +176,72 @@ func (s *soak) watch(versions int64) (c soakCounts) {
 			s.t.Fatalf("no version after %d in three minutes", last)
 		}
 		for ; done+step <= head.Version && done < versions; done += step {
+			if done/step%6 == 0 {
+				sampled = s.sample(store, head, sampled)
+			}
 			s.step(&c, store, table, int(done/step))
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	c.late = s.memory(1)
 	return c
+}
+
+// soakSample is where the soak was at a moment.
+type soakSample struct {
+	at      time.Time
+	version int64
+}
+
+// sample logs what may grow: memory, the log, a checkpoint, the time of a commit and that of opening the table.
+func (s *soak) sample(store object.Store, head *delta.Head, last soakSample) soakSample {
+	s.t.Helper()
+	now := soakSample{time.Now(), head.Version}
+	var objects int
+	var size, checkpoint int64
+	for info, err := range store.List(ctx, "_delta_log/", "") {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		objects++
+		size += info.Size
+		if strings.Contains(info.Name, ".checkpoint.") {
+			checkpoint = info.Size
+		}
+	}
+	if _, err := delta.Open(ctx, store, delta.Options{}); err != nil {
+		s.t.Fatal(err)
+	}
+	open := time.Since(now.at)
+	perVersion := now.at.Sub(last.at) / time.Duration(max(now.version-last.version, 1))
+	s.t.Logf("version %d: %v a version, opened in %v, %d objects of %d KB in the log, the newest checkpoint %d KB, memory %d MB", now.version,
+		perVersion.Round(100*time.Microsecond), open.Round(100*time.Microsecond), objects, size>>10, checkpoint>>10, s.memory(1))
+	return now
+}
+
+// killCompaction starts a process that compacts the table, and kills it at some moment.
+func (s *soak) killCompaction() {
+	s.t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), soakCompactVariable+"="+s.dir)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	time.Sleep(20*time.Millisecond + rand.N(150*time.Millisecond))
+	_ = cmd.Process.Kill() // it may have ended by itself, which Wait tells
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
+		s.t.Errorf("the compacting process ended by itself: %v", err)
+	}
+}
+
+// compactUntilKilled compacts a table again and again.
+func compactUntilKilled(dir string) error {
+	for {
+		if _, err := Optimize(ctx, dir, OptimizeOptions{}); err != nil {
+			return err
+		}
+	}
 }
 
 func (s *soak) step(c *soakCounts, store object.Store, table *delta.Table, n int) {
@@ -190,6 +254,7 @@ func (s *soak) step(c *soakCounts, store object.Store, table *delta.Table, n int
 		c.kills++
 	}
 	if n%3 == 2 {
+		s.killCompaction()
 		res := optimize(s.t, store, OptimizeOptions{})
 		c.compactions++
 		c.conflicts += res.Conflicts

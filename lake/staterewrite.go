@@ -52,7 +52,7 @@ func (w *writer) write(ctx context.Context, b *batch, p *statePlan) (*stateWrite
 	if err != nil {
 		return nil, err
 	}
-	if md.Flag("delta.enableDeletionVectors", false) {
+	if md.Flag(vectorsProperty, false) {
 		err = w.writeVectors(ctx, p, out)
 	} else {
 		outputs, err = w.gatherSources(md, p, outputs, out)

@@ -71,6 +71,14 @@ func (f *File) wrap(err error) error {
 // Rows is the number of rows in the file, those that a deletion vector names among them.
 func (f *File) Rows() int64 { return f.reader.NumRows() }
 
+// Deleted are the rows that the file's deletion vector names, counted from 0. It isn't to be changed.
+func (f *File) Deleted() *roaring.Bitmap {
+	if f.deleted == nil {
+		return roaring.New()
+	}
+	return f.deleted
+}
+
 // Close ends the reading.
 func (f *File) Close() error { return f.reader.Close() }
 
