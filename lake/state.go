@@ -317,6 +317,8 @@ const (
 	stateOwnerKey = "tributary.currentState.owner" // application id, a slash, and the sink's name
 	stateKeysKey  = "tributary.currentState.keys"  // the key's columns, as a JSON list
 	stateOrderKey = "tributary.currentState.order" // the order column; not set for none
+	// stateEmptiedKey is set by Truncate to the version that it makes: indexes of what was before know that they are.
+	stateEmptiedKey = "tributary.currentState.emptied"
 )
 
 // properties are those of a table made for the sink.

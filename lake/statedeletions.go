@@ -19,6 +19,8 @@ import (
 const deletionsApp = "tributary-deleted"
 
 const (
+	// noSegment stands for none in a table that was emptied.
+	noSegment = 0
 	// sweepAge is how old a segment that doesn't count must be before it is deleted: it may be that of a commit on its way, and a process that
 	// builds its index from an older version may be reading it.
 	sweepAge = 24 * time.Hour
@@ -38,11 +40,15 @@ func (s *sweeper) round(ctx context.Context, t *delta.Table, log *slog.Logger) e
 	if !ok || now.Sub(s.last) < sweepEvery {
 		return nil
 	}
-	newest, err := keyed.ReadSegment(ctx, t.Store(), id)
-	if err != nil {
-		return err
+	keep := []int64{id}
+	if id != noSegment {
+		newest, err := keyed.ReadSegment(ctx, t.Store(), id)
+		if err != nil {
+			return err
+		}
+		keep = append(keep, newest.Older...)
 	}
-	n, err := keyed.SweepSegments(ctx, t.Store(), append(newest.Older, id), now.Add(-sweepAge))
+	n, err := keyed.SweepSegments(ctx, t.Store(), keep, now.Add(-sweepAge))
 	if err != nil {
 		return fmt.Errorf("delete old orders of deleted rows: %w", err)
 	}

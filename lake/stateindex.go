@@ -31,6 +31,7 @@ type stateIndex struct {
 	keep  bool // the index outlives the process: it needs its meta data
 
 	tableID string
+	emptied string   // the table's property of that name: an emptied table is another one
 	columns []string // names in data files of the columns of key and order that it was read from
 	version int64    // of the table that it has; -1: none
 	listed  bool     // files have their actions; not so just after an index was taken up
@@ -76,6 +77,7 @@ func (x *stateIndex) place(e keyed.Entry) (f *stateFile, row uint32, ok bool) {
 type indexMeta struct {
 	Format   int         `json:"format"`
 	TableID  string      `json:"tableId"`
+	Emptied  string      `json:"emptied,omitempty"`
 	Keys     string      `json:"keys"`
 	Order    string      `json:"order"`
 	Columns  []string    `json:"columns"` // of key and order, as in data files
@@ -117,6 +119,9 @@ func (x *stateIndex) sync(ctx context.Context, t *delta.Table) error {
 	if x.version == head.Version {
 		return nil
 	}
+	if err := x.checkEmptied(head.Metadata); err != nil {
+		return err
+	}
 	if err := x.checkColumns(head.Metadata); err != nil {
 		return err
 	}
@@ -136,6 +141,21 @@ func (x *stateIndex) sync(ctx context.Context, t *delta.Table) error {
 		return x.sync(ctx, t)
 	}
 	return x.adopt(ctx, head, live)
+}
+
+// checkEmptied forgets everything where the table was emptied since.
+func (x *stateIndex) checkEmptied(md *delta.Metadata) error {
+	emptied := md.Configuration[stateEmptiedKey]
+	if emptied != x.emptied && x.version >= 0 {
+		x.log.Info("the table was emptied: building the index anew")
+		x.version, x.listed, x.deletions = -1, false, deletions{}
+		x.files, x.slots = map[string]*stateFile{}, map[uint32]*slot{}
+		if err := x.x.Clear(); err != nil {
+			return err
+		}
+	}
+	x.emptied = emptied
+	return nil
 }
 
 // checkColumns refuses a table whose columns of key and order aren't those any more that the index was read from.
@@ -291,7 +311,7 @@ func (x *stateIndex) meta(version int64, slots map[uint32]*slot, d deletions) ([
 	if !x.keep {
 		return nil, nil
 	}
-	m := indexMeta{Format: indexFormat, TableID: x.tableID, Keys: x.state.keyNames(), Order: x.state.order.name, Columns: x.columns, Version: version, Next: x.next,
+	m := indexMeta{Format: indexFormat, TableID: x.tableID, Emptied: x.emptied, Keys: x.state.keyNames(), Order: x.state.order.name, Columns: x.columns, Version: version, Next: x.next,
 		Segments: d.segments, Horizon: d.horizon}
 	for _, s := range slots {
 		out := indexSlot{ID: s.id, File: s.file.name, Base: s.base, Rows: s.file.rows}
@@ -309,7 +329,7 @@ func (x *stateIndex) meta(version int64, slots map[uint32]*slot, d deletions) ([
 
 // isOf reports whether the index is one of the same keys in the same table.
 func (m *indexMeta) isOf(x *stateIndex) bool {
-	return m.TableID == x.tableID && m.Keys == x.state.keyNames() && m.Order == x.state.order.name && slices.Equal(m.Columns, x.columns)
+	return m.TableID == x.tableID && m.Emptied == x.emptied && m.Keys == x.state.keyNames() && m.Order == x.state.order.name && slices.Equal(m.Columns, x.columns)
 }
 
 // resume takes up what an earlier process left in the index's folder, if it is of this table and these keys; else the index is emptied.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tributary-io/tributary/lake/delta"
@@ -25,9 +26,8 @@ func (s *deltaSink) Truncate(ctx context.Context, env sink.Env, inputs []string,
 	if w.log == nil {
 		w.log = slog.New(slog.DiscardHandler)
 	}
-	if s.opts.state != nil {
-		return sink.Truncation{}, &sink.RefusedError{Table: s.place, Reason: "it holds current state: a reset can't empty it, since deletions are remembered beside the table",
-			Advice: "delete its folder, with the folder of its index, and reset with the tables kept"}
+	if s.opts.state != nil && s.layout == nil {
+		return sink.Truncation{}, fmt.Errorf("table %s: the sink is not bound to a stream's types", s.place)
 	}
 	store, err := s.storeToTruncate(ctx, execute)
 	if errors.Is(err, ErrNoTable) {
@@ -114,6 +114,9 @@ func (w *writer) truncate(ctx context.Context, inputs []string, execute bool) (s
 	}
 	out.Partitions = len(c.Moves)
 	out.Changed = out.Files+out.Partitions > 0
+	if w.sink.opts.state != nil && w.forgetState(snap.Head, &c) {
+		out.Changed = true
+	}
 	if !execute || !out.Changed {
 		return out, nil
 	}
@@ -125,11 +128,31 @@ func (w *writer) truncate(ctx context.Context, inputs []string, execute bool) (s
 	return out, err
 }
 
+// forgetState makes the emptying of a table of current state forget what was deleted, too, and reports whether anything was remembered. Indexes of
+// the table as it was are told by a property that they don't go with it any more: they know of deletions that nobody can count as late any more.
+func (w *writer) forgetState(h *delta.Head, c *delta.Commit) (any bool) {
+	id, ok := h.Txn(deletionsApp)
+	if any = ok && id != noSegment; any {
+		c.Moves = append(c.Moves, delta.Move{AppID: deletionsApp, From: id, To: noSegment})
+	}
+	c.Metadata = func(m *delta.Metadata) (*delta.Metadata, error) {
+		m = m.Clone()
+		m.Configuration[stateEmptiedKey] = strconv.FormatInt(h.Version+1, 10)
+		return m, nil
+	}
+	return any
+}
+
 // mayTruncate refuses what would lose the rows of others for good, since their progress would stay.
 func (w *writer) mayTruncate(h *delta.Head, inputs []string) error {
+	if w.sink.layout != nil {
+		if err := w.checkState(h.Metadata.Configuration); err != nil {
+			return err
+		}
+	}
 	var others []string
 	for id, txn := range h.Txns {
-		if !w.isOwn(txn, inputs) && !strings.HasPrefix(id, claimPrefix) {
+		if !w.isOwn(txn, inputs) && id != deletionsApp && !strings.HasPrefix(id, claimPrefix) {
 			others = append(others, id)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -232,11 +233,23 @@ func TestTruncateRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(s, "delta.appendOnly")
-	refused(membersOf(object.NewMemory("state")), "current state")
+	state := object.NewMemory("state")
+	openSink[string, member](t, membersOf(state))
+	refused(bound[member](t, Delta("mem", Store(state))), "current state")
+	refused(bound[member](t, membersOf(appends)), "not current state")
 	broken := &object.Faulty{Inner: store, Plan: func(object.Call) object.Fault { return object.Fail }}
 	if _, err := truncate(ctx, Delta("mem", Store(broken)), true); !errors.Is(err, object.ErrFault) {
 		t.Errorf("a store that is down: %v", err)
 	}
+}
+
+// bound binds a sink without opening its table.
+func bound[V any](t *testing.T, s sink.Sink) sink.Sink {
+	t.Helper()
+	if err := s.Bind(reflect.TypeFor[string](), reflect.TypeFor[V]()); err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // truncated lets others read a table that was emptied and landed anew: rows, history, progress, also of the version before.

@@ -10,6 +10,8 @@
 //	                                         with the table's field ids (files.go), and land as one snapshot; the offsets that they
 //	                                         come from are set as table properties in the same commit (commit.go)
 //
+// Truncate (truncate.go) empties the table and takes its progress back to none, for a reset.
+//
 // The table is the authority on progress, as with every sink (lake/sink): a commit lands only on the snapshot it was built on, and
 // is built only on one whose properties show what the batch started from. So every lost race is compared anew. iceberg-go builds
 // manifests, snapshots and catalog requests; it is kept from retrying by itself, since its retry compares the branch but not the

@@ -21,6 +21,7 @@ const (
 	summaryGaps       = "tributary.gaps"
 	summaryRun        = "tributary.run"
 	summaryTombstones = "tributary.skipped-tombstones"
+	summaryTruncated  = "tributary.truncated-by"
 	commentProperty   = "comment"
 )
 
