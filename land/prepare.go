@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tributary-io/tributary/lake/sink"
@@ -19,6 +20,7 @@ import (
 // isn't opened before it is prepared, and the engine tries that again and again.
 type preparation struct {
 	client *kadm.Client
+	raw    *kgo.Client
 	admin  *admin
 	log    *slog.Logger
 
@@ -26,8 +28,8 @@ type preparation struct {
 	done map[string]int // versions of the schemas in the registry, by topic
 }
 
-func newPreparation(client *kadm.Client, a *admin, log *slog.Logger) *preparation {
-	return &preparation{client: client, admin: a, log: log, done: map[string]int{}}
+func newPreparation(client *kgo.Client, a *admin, log *slog.Logger) *preparation {
+	return &preparation{client: kadm.NewClient(client), raw: client, admin: a, log: log, done: map[string]int{}}
 }
 
 const preparedAtOnce = 8

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
@@ -85,7 +84,7 @@ func Open(ctx context.Context, cfg Config) (_ *Sink, err error) {
 	if s.client, s.registry, s.admin, err = connect(ctx, &cfg); err != nil {
 		return nil, err
 	}
-	preparation := newPreparation(kadm.NewClient(s.client), s.admin, cfg.Log)
+	preparation := newPreparation(s.client, s.admin, cfg.Log)
 	if err := preparation.all(ctx, s.cfg.Streams); err != nil {
 		return nil, err
 	}

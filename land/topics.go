@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 const topicWait = 30 * time.Second // for the brokers to tell one another of a new topic
@@ -25,7 +27,31 @@ func (p *preparation) topics(ctx context.Context, s *Stream) error {
 		}
 		names = append(names, s.DeadLetters)
 	}
-	return awaitTopics(ctx, p.client, names)
+	if err := awaitTopics(ctx, p.client, names); err != nil || s.StopOnBadRows {
+		return err
+	}
+	return p.mayWrite(ctx, s.DeadLetters)
+}
+
+// mayWrite asks whether the brokers let this client write to a topic. Else the first record that doesn't fit would find out, in a transaction with letters of other
+// streams. Brokers that don't tell are believed to.
+func (p *preparation) mayWrite(ctx context.Context, topic string) error {
+	req := kmsg.NewPtrMetadataRequest()
+	req.IncludeTopicAuthorizedOperations = true
+	t := kmsg.NewMetadataRequestTopic()
+	t.Topic = &topic
+	req.Topics = append(req.Topics, t)
+	resp, err := req.RequestWith(ctx, p.raw)
+	if err == nil && len(resp.Topics) == 1 {
+		err = kerr.ErrorForCode(resp.Topics[0].ErrorCode)
+	}
+	if err != nil {
+		return fmt.Errorf("look at topic %s: %w", topic, err)
+	}
+	if len(resp.Topics) != 1 || resp.Topics[0].AuthorizedOperations == math.MinInt32 || resp.Topics[0].AuthorizedOperations&(1<<kmsg.ACLOperationWrite) != 0 {
+		return nil
+	}
+	return fmt.Errorf("the brokers don't let this client write to topic %s, where what doesn't fit goes; it needs Write on it: %w", topic, kerr.TopicAuthorizationFailed)
 }
 
 func (p *preparation) topic(ctx context.Context, topic string, partitions int32, config map[string]string) error {
@@ -38,12 +64,17 @@ func (p *preparation) topic(ctx context.Context, topic string, partitions int32,
 		p.log.Info("made the topic", "topic", topic, "partitions", partitions)
 		return nil
 	}
-	if !errors.Is(err, kerr.TopicAlreadyExists) {
+	// Brokers refuse those who may not create topics before they look whether there is one.
+	refused := errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed)
+	if !refused && !errors.Is(err, kerr.TopicAlreadyExists) {
 		return fmt.Errorf("create topic %s: %w", topic, err)
 	}
-	details, err := p.client.ListTopics(ctx, topic)
-	if err != nil {
-		return fmt.Errorf("look at topic %s: %w", topic, err)
+	details, listErr := p.client.ListTopics(ctx, topic)
+	if refused && (listErr != nil || details[topic].Err != nil || len(details[topic].Partitions) == 0) {
+		return fmt.Errorf("create topic %s: %w", topic, err)
+	}
+	if listErr != nil {
+		return fmt.Errorf("look at topic %s: %w", topic, listErr)
 	}
 	if n := len(details[topic].Partitions); n != int(partitions) {
 		p.log.Warn("a topic has another number of partitions than is declared; all of them are landed", "topic", topic, "partitions", n, "declared", partitions)
