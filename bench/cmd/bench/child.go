@@ -34,6 +34,7 @@ func childMain(ctx context.Context, args []string) error {
 	flags.DurationVar(&cfg.Commit, "commit", 100*time.Millisecond, "")
 	flags.Int64Var(&cfg.KillAt, "kill-at", 0, "")
 	flags.StringVar(&cfg.Profile, "profile", "", "")
+	flags.BoolVar(&cfg.ProfileStart, "profile-start", false, "")
 	flags.IntVar(&cfg.Records, "records", 200_000, "")
 	flags.IntVar(&cfg.Keys, "keys", 100_000, "")
 	flags.IntVar(&cfg.Rounds, "rounds", 4, "")

@@ -65,18 +65,19 @@ func (t tributary) run(ctx context.Context, workload string) ([]measure.Result, 
 }
 
 // start runs the engine in a process.
-func (t tributary) start(ctx context.Context, app, workload string, killAt int) ([]measure.Result, error) {
+func (t tributary) start(ctx context.Context, app, workload string, killAt int, more ...string) ([]measure.Result, error) {
 	args := []string{"child", "-role", roleEngine, "-w", workload, "-app", app, "-brokers", t.s.brokers(), "-state-dir", t.s.stateDir(app),
 		"-commit", t.s.opts.commit.String(), "-kill-at", fmt.Sprint(killAt), "-launched", fmt.Sprint(time.Now().UnixNano())}
 	if t.profiles != "" {
 		args = append(args, "-profile", filepath.Join(t.profiles, workload))
 	}
+	args = append(args, more...)
 	return t.s.execute(ctx, killAt > 0, t.program, args...)
 }
 
 // profile runs a workload for its profiles. It leaves the workloads alone that are about starting.
 func (t tributary) profile(ctx context.Context, workload string) (err error) {
-	if !strings.Contains("abcdgi", workload) {
+	if !strings.Contains("abcdegi", workload) {
 		return nil
 	}
 	if t.profiles, err = filepath.Abs(filepath.Join(t.s.opts.out, profilesDir)); err != nil {
@@ -91,13 +92,18 @@ const profilesDir = "profiles"
 
 // restore runs workload d to its end, removes its state, and starts it again.
 func (t tributary) restore(ctx context.Context, app string) (measure.Result, error) {
-	if _, err := t.start(ctx, app, "d", 0); err != nil {
+	before := t
+	before.profiles = ""
+	if _, err := before.start(ctx, app, "d", 0); err != nil {
 		return nil, err
 	}
 	if err := removeState(t.s.stateDir(app)); err != nil {
 		return nil, err
 	}
-	r, err := one(t.start(ctx, app, "d", 0))
+	if t.profiles != "" {
+		t.profiles = filepath.Join(t.profiles, "e") // beside the profiles of d itself
+	}
+	r, err := one(t.start(ctx, app, "d", 0, "-profile-start"))
 	if err == nil {
 		r["restore_ms"] = r.Number("start_to_running_ms") - r.Number("start_to_restore_begin_ms")
 	}

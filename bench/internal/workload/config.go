@@ -16,6 +16,8 @@ type Config struct {
 	KillAt int64
 	// Profile is a directory for cpu.pprof and allocs.pprof of the measured span. Empty: none.
 	Profile string
+	// ProfileStart profiles the start, until the engine runs, in place of what follows.
+	ProfileStart bool
 
 	// Of scaling:
 	Topic       string        // the input
@@ -28,4 +30,18 @@ type Config struct {
 	Records, Keys int
 	Rounds        int
 	OnDisk        bool
+}
+
+func (c Config) profileOfStart() string {
+	if c.ProfileStart {
+		return c.Profile
+	}
+	return ""
+}
+
+func (c Config) profileOfWork() string {
+	if c.ProfileStart {
+		return ""
+	}
+	return c.Profile
 }

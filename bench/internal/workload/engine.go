@@ -108,11 +108,15 @@ func (r *engineRun) run(ctx context.Context) error {
 	ended := make(chan error, 1)
 	before := measure.Take()
 	r.created = before.At
+	stop, err := profile(r.cfg.profileOfStart())
+	if err != nil {
+		return err
+	}
 	if r.cfg.Start != "" {
 		r.engine.Pause()
 	}
 	go func() { ended <- r.engine.Run(ctx) }()
-	err := r.follow(ctx, before, ended)
+	err = r.follow(ctx, before, stop, ended)
 	began := time.Now()
 	cancel()
 	err = errors.Join(err, <-ended)
@@ -121,10 +125,10 @@ func (r *engineRun) run(ctx context.Context) error {
 	return err
 }
 
-// follow looks at the instance until it is through.
-func (r *engineRun) follow(ctx context.Context, before measure.Snapshot, ended chan error) error {
+// follow looks at the instance until it is through. It calls started once all tasks run.
+func (r *engineRun) follow(ctx context.Context, before measure.Snapshot, started func() error, ended chan error) error {
 	running, err := r.awaitRunning(ended)
-	if err != nil {
+	if err := errors.Join(err, started()); err != nil {
 		return err
 	}
 	if err := r.awaitStart(ctx, ended); err != nil {
@@ -134,7 +138,7 @@ func (r *engineRun) follow(ctx context.Context, before measure.Snapshot, ended c
 		r.idle(before)
 		return nil
 	}
-	stop, err := profile(r.cfg.Profile)
+	stop, err := profile(r.cfg.profileOfWork())
 	if err != nil {
 		return err
 	}
