@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"strings"
 	"time"
@@ -178,8 +179,11 @@ func (e *Engine) wipe(ctx context.Context, r *runner) error {
 }
 
 // restoreBatch bounds what is fetched and put into a store at once, in bytes as they are sent. Records of a changelog are often small, and take ten times
-// as much in memory; three batches of each store that is being restored are.
+// as much in memory; each store that is being restored has such a batch.
 const restoreBatch = 256 << 10
+
+// restorePiece is how many records a store gets at once, so that what they are turned into for it stays small.
+const restorePiece = 512
 
 func (e *Engine) restoreStore(ctx context.Context, r *runner, sp restoreSpan) error {
 	var batch []state.RestoreRecord
@@ -189,14 +193,18 @@ func (e *Engine) restoreStore(ctx context.Context, r *runner, sp restoreSpan) er
 	}
 	cfg := fetch.ReadConfig{MaxBytes: restoreBatch, MaxWait: 100 * time.Millisecond}
 	apply := func(records []*kgo.Record, next int64) error {
-		var size int
-		var err error
-		if batch, size, err = restoreRecords(batch, records, keeps); err != nil {
-			return err
-		}
 		before, _ := r.db.Offset(sp.store)
-		if err := r.db.Restore(sp.store, batch, next); err != nil {
-			return err
+		size := 0
+		for piece, reached := range pieces(records, next) {
+			var bytes int
+			var err error
+			if batch, bytes, err = restoreRecords(batch, piece, keeps); err != nil {
+				return err
+			}
+			if err := r.db.Restore(sp.store, batch, reached); err != nil {
+				return err
+			}
+			size += bytes
 		}
 		e.restored(r, len(records), size, next-max(before, sp.From))
 		return nil
@@ -213,6 +221,19 @@ func (e *Engine) restoreStore(ctx context.Context, r *runner, sp restoreSpan) er
 		return r.db.Restore(sp.store, nil, sp.To)
 	}
 	return nil
+}
+
+// pieces are the records in their order, a few at a time, each time with the offset to go on from.
+func pieces(records []*kgo.Record, next int64) iter.Seq2[[]*kgo.Record, int64] {
+	return func(yield func([]*kgo.Record, int64) bool) {
+		for len(records) > restorePiece {
+			if !yield(records[:restorePiece], records[restorePiece].Offset) {
+				return
+			}
+			records = records[restorePiece:]
+		}
+		yield(records, next)
+	}
 }
 
 // restoreRecords turns records of a changelog into what a store takes, in the memory of batch. size is in bytes.

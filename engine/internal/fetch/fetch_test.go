@@ -120,6 +120,43 @@ func TestReadWaitsForOpenTransactions(t *testing.T) {
 	})
 }
 
+// Fetches after each other lend apply the same records; what keys and values were is not written over.
+func TestReadUsesTheRecordsAgain(t *testing.T) {
+	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
+		p := Partition{"again", 0}
+		id := c.CreateTopic(t, p.Topic, 1)
+		var want []string
+		for i := range 5 {
+			values := []string{fmt.Sprintf("a%d", i), fmt.Sprintf("b%d", i)}
+			want = append(want, values...)
+			write(t, c, p.Topic, kgo.TryCommit, values...)
+		}
+		small := ReadConfig{MaxBytes: 1, MaxWait: 50 * time.Millisecond} // a batch in each fetch
+		var kept [][]byte
+		lent := map[*kgo.Record]int{}
+		err := Read(t.Context(), c.Client(t), small, Span{p, id, 0, high(t, c, p)}, func(rs []*kgo.Record, _ int64) error {
+			for _, r := range rs {
+				kept = append(kept, r.Value)
+				lent[r]++
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, v := range kept {
+			got = append(got, string(v))
+		}
+		if !cmp.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		if len(lent) == len(want) {
+			t.Errorf("%d records of %d fetches had memory of their own each", len(lent), len(want))
+		}
+	})
+}
+
 func TestReadBelowTheLogIsAnError(t *testing.T) {
 	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
 		p := Partition{"below", 0}

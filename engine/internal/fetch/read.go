@@ -48,16 +48,18 @@ type chunk struct {
 // Read reads a span in order and calls apply with what each fetch brought: the records, and the position behind all that it covers. It
 // returns once the position has reached span.To, so a span that ends in markers or aborted records ends as well. One fetch is made
 // ahead while apply runs. Failures of brokers are tried again until ctx ends; apply's errors and *OutOfRangeError end it at once.
+//
+// The records are apply's until it returns, then their memory is used for others. The bytes of their keys, values and headers aren't used again.
 func Read(ctx context.Context, client *kgo.Client, cfg ReadConfig, span Span, apply func(records []*kgo.Record, next int64) error) error {
 	if span.From >= span.To {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	chunks := make(chan chunk, 1)
+	chunks, applied := make(chan chunk), make(chan struct{}, 1)
 	go func() {
 		defer close(chunks)
-		r := reader{client: client, cfg: cfg, span: span, leader: -1}
+		r := reader{client: client, cfg: cfg, span: span, leader: -1, applied: applied}
 		r.run(ctx, chunks)
 	}()
 	defer func() {
@@ -72,16 +74,20 @@ func Read(ctx context.Context, client *kgo.Client, cfg ReadConfig, span Span, ap
 		if err := apply(c.records, c.next); err != nil {
 			return err
 		}
+		applied <- struct{}{}
 	}
 	return ctx.Err()
 }
 
 // reader fetches a span, one request at a time.
 type reader struct {
-	client *kgo.Client
-	cfg    ReadConfig
-	span   Span
-	leader int32 // -1: unknown
+	client  *kgo.Client
+	cfg     ReadConfig
+	span    Span
+	leader  int32           // -1: unknown
+	applied <-chan struct{} // says for each chunk that it was applied
+	memory  recordMemory
+	lent    bool // the memory, to a chunk that may not have been applied
 }
 
 func (r *reader) run(ctx context.Context, chunks chan<- chunk) {
@@ -99,6 +105,7 @@ func (r *reader) run(ctx context.Context, chunks chan<- chunk) {
 		r.span.From = c.next
 		select {
 		case chunks <- c:
+			r.lent = true
 		case <-ctx.Done():
 			return
 		}
@@ -143,7 +150,25 @@ func (r *reader) fetch(ctx context.Context) chunk {
 	if errors.Is(kerr.ErrorForCode(p.ErrorCode), kerr.OffsetOutOfRange) {
 		return chunk{err: r.outside(ctx)}
 	}
+	if err := r.takeMemory(ctx); err != nil {
+		return chunk{err: err}
+	}
 	return r.decode(p)
+}
+
+// takeMemory waits until nobody reads the records of the chunk before. Decoding beside apply would need the memory twice, and several stores are
+// restored at a time.
+func (r *reader) takeMemory(ctx context.Context) error {
+	if r.lent {
+		select {
+		case <-r.applied:
+			r.lent = false
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	r.memory.reset()
+	return nil
 }
 
 // outside looks the log's bounds up: the answer of a fetch out of range doesn't tell them.
@@ -176,6 +201,7 @@ func (r *reader) request() *kmsg.FetchRequest {
 func (r *reader) decode(p *kmsg.FetchResponseTopicPartition) chunk {
 	fp, next := kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
 		Offset: r.span.From, IsolationLevel: kgo.ReadCommitted(), Topic: r.span.Topic, Partition: r.span.Partition.Partition,
+		Pools: []kgo.Pool{&r.memory},
 	}, p, kgo.DefaultDecompressor(), nil)
 	if fp.Err != nil {
 		return chunk{err: fp.Err}
