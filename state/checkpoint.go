@@ -33,7 +33,7 @@ func InspectCheckpoint(dir string, res *Resources) (offsets map[string]int64, er
 		return nil, err
 	}
 	defer res.release()
-	options := pebbleOptions(res, memtable, slog.Default())
+	options := pebbleOptions(res, res.fs, memtable, slog.Default())
 	options.ReadOnly, options.ErrorIfNotExists = true, true
 	db, err := pebble.Open(dir, options)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -36,16 +37,17 @@ func openPebbleBase(dir string, res *Resources, log *slog.Logger) (*pebbleBase, 
 	if err != nil {
 		return nil, err
 	}
-	options := pebbleOptions(res, memtable, log)
+	disk := tellFullDisk(res.fs, dir, log)
+	options := pebbleOptions(res, disk, memtable, log)
 	var db *pebble.DB
-	if err = markFormat(dir, res.fs); err == nil {
+	if err = markFormat(dir, disk); err == nil {
 		db, err = pebble.Open(dir, options)
 	}
 	if err != nil {
 		res.release()
 		return nil, openError(dir, err)
 	}
-	b := &pebbleBase{db: db, res: res, dir: dir, fs: res.fs, options: options}
+	b := &pebbleBase{db: db, res: res, dir: dir, fs: disk, options: options}
 	if err := b.removeLeftovers(); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
@@ -68,7 +70,7 @@ func markFormat(dir string, on vfs.FS) error {
 	return errors.Join(marker.Move(pebble.FormatNewest.String()), marker.Close())
 }
 
-func pebbleOptions(res *Resources, memtable int64, log *slog.Logger) *pebble.Options {
+func pebbleOptions(res *Resources, disk vfs.FS, memtable int64, log *slog.Logger) *pebble.Options {
 	o := &pebble.Options{
 		Cache:     res.cache,
 		FileCache: res.files,
@@ -85,7 +87,7 @@ func pebbleOptions(res *Resources, memtable int64, log *slog.Logger) *pebble.Opt
 		FormatMajorVersion:         pebble.FormatNewest,
 		CompactionConcurrencyRange: func() (int, int) { return 1, 2 },
 		Logger:                     pebbleLogger{log},
-		FS:                         res.fs,
+		FS:                         disk,
 		// Without a listener Pebble would take the process down. The read that needs the damaged file fails with the same finding.
 		EventListener: &pebble.EventListener{DataCorruption: func(i pebble.DataCorruptionInfo) {
 			log.Error("state database is damaged", "file", i.Path, "error", i.Details)
@@ -224,10 +226,20 @@ func (l pebbleLogger) Errorf(format string, args ...any) {
 	l.log.Error("pebble: " + fmt.Sprintf(format, args...))
 }
 
+const stateUnwritable = "the local state can't be written any more: free space on its disk and start again, nothing is lost"
+
 // Fatalf ends the process: Pebble promises nothing once a write to its directory has failed, such as on a full disk. What is on disk is
 // still a prefix of the changelog, so a start with space to write in goes on from there.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
 	what := "pebble: " + fmt.Sprintf(format, args...)
-	l.log.Error("the local state can't be written any more: free space on its disk and start again, nothing is lost", "error", what)
+	l.log.Error(stateUnwritable, "error", what)
 	panic(what)
+}
+
+// tellFullDisk says what is wrong before Pebble panics: where it can't begin a new log file it does so with a lock in its hands, and all that the
+// Go runtime then has to say is that a mutex was unlocked twice.
+func tellFullDisk(on vfs.FS, dir string, log *slog.Logger) vfs.FS {
+	return vfs.OnDiskFull(on, sync.OnceFunc(func() {
+		log.Error(stateUnwritable, "directory", dir, "error", syscall.ENOSPC)
+	}))
 }

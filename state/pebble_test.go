@@ -1,10 +1,17 @@
 package state
 
 import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"log/slog"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // TestANewDatabaseBeginsInTheNewestFormat makes a database, and one in a directory that is there already: the first has gone through no older format.
@@ -33,4 +40,27 @@ func TestANewDatabaseBeginsInTheNewestFormat(t *testing.T) {
 			t.Errorf("%s is marked with %s, want %s", dir, markers[0], want)
 		}
 	}
+}
+
+// TestAFullDiskIsNamedBeforePebblePanics: the log says which directory and what to do, however Pebble takes it.
+func TestAFullDiskIsNamedBeforePebblePanics(t *testing.T) {
+	res := NewResources(ResourceOptions{})
+	defer res.Close()
+	res.UseFS(fullFS{vfs.Default})
+	var log bytes.Buffer
+	dir := t.TempDir()
+	_, err := OpenPebble(dir, []Spec{{Name: "st", Kind: KeyValue}}, res, Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("opened with %v", err)
+	}
+	if got := log.String(); strings.Count(got, "free space on its disk") != 1 || !strings.Contains(got, dir) {
+		t.Errorf("logged %q", got)
+	}
+}
+
+// fullFS is a disk on which no file can be made.
+type fullFS struct{ vfs.FS }
+
+func (fullFS) Create(name string, _ vfs.DiskWriteCategory) (vfs.File, error) {
+	return nil, &fs.PathError{Op: "create", Path: name, Err: syscall.ENOSPC}
 }
