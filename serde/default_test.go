@@ -163,3 +163,9 @@ func TestRetriable(t *testing.T) {
 		t.Error("nothing else is retriable")
 	}
 }
+
+func TestHeadersAreShownAsText(t *testing.T) {
+	if got := (serde.Header{Key: "reason", Value: []byte("late\n")}).String(); got != `reason="late\n"` {
+		t.Errorf("shown as %s", got)
+	}
+}

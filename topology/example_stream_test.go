@@ -49,7 +49,7 @@ func ExampleBuilder_Build() {
 	// topology broken has 3 problems:
 	//   - example_stream_test.go:43: KSTREAM-FILTER-0000000001: the function is nil
 	//   - example_stream_test.go:45: KSTREAM-SINK-0000000003: the operator has no use for the option Retention; it takes Name, KeySerde, ValueSerde, PartitionBy, Multicast
-	//   - example_stream_test.go:45: KSTREAM-SINK-0000000003: it is unknown how the value, a struct { Text string }, becomes bytes: give the operator that makes it, or this one, the option ValueSerde
+	//   - example_stream_test.go:45: KSTREAM-SINK-0000000003: no serde is known for the value (struct { Text string }): give topology.ValueSerde(serde.JSON[struct { Text string }]()) or another serde to this operator, or to the one that makes it
 }
 
 func ExampleStream_FlatMapValues() {

@@ -2,10 +2,12 @@ package topology
 
 import (
 	"maps"
+	"reflect"
 	"strings"
 
 	"github.com/tributary-io/tributary/internal/logical"
 	"github.com/tributary-io/tributary/processors"
+	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/state"
 )
 
@@ -83,7 +85,7 @@ func joinStreams[K, V, R, O any](
 	if !o.together(other) {
 		return orphan(o, out)
 	}
-	value := valueSerde(o.settings, s.value)
+	value, result := joinedValues[V, O](o.settings, s.value)
 	otherValue := serdeOption(o.settings, optOtherSerde, o.other, other.value)
 	left := repartitionForJoin(s, suffixed(given, "-left", s.node.Name), given != "", out.key, value)
 	right := repartitionForJoin(other, suffixed(given, "-right", other.node.Name), given != "", out.key, otherValue)
@@ -114,11 +116,23 @@ func joinStreams[K, V, R, O any](
 		Self:  logical.Part{Name: n.merge, Supplier: selfJoin(sj), Stores: specs(stores.this)},
 	})
 	out.node.NullKeyRelaxed = kind != processors.InnerJoin
-	// The options' serdes are those of the inputs; the result has the key's, and one for its value if the type has one.
-	out.value = inferred[V, O](s.value)
+	out.value = result
 	b.report(n.merge, o.settings)
 	b.graph.Add(out.node, left.node, right.node)
 	return out
+}
+
+// joinedValues are the serdes of the left side's values and of the result's. The option ValueSerde is the left side's, as that of StreamJoined in
+// Kafka Streams is, unless only the result is of its type.
+func joinedValues[V, O any](s *settings, left serde.Serde[V]) (serde.Serde[V], serde.Serde[O]) {
+	result := inferred[V, O](left)
+	if r, ok := s.value.serde.(serde.Serde[O]); ok {
+		s.checkSerde(optionNames[optValueSerde], serde.Check(r))
+		if result = r; s.value.of != reflect.TypeFor[V]() {
+			return left, result
+		}
+	}
+	return valueSerde(s, left), result
 }
 
 func suffixed(name, suffix, otherwise string) string {

@@ -71,6 +71,14 @@ var optionNames = map[optionKind]string{
 	optDropOlder: "DropOlder", optByID: "RepartitionByID", optChangelogTopic: "ChangelogTopic",
 }
 
+// givenSerde is a serde.Serde of some type, which is checked where it is used.
+type givenSerde struct {
+	serde any
+	of    reflect.Type
+}
+
+func giveSerde[T any](s serde.Serde[T]) givenSerde { return givenSerde{s, reflect.TypeFor[T]()} }
+
 // settings are the options of one operator, put together.
 type settings struct {
 	given    optionKind
@@ -79,7 +87,7 @@ type settings struct {
 	userName string
 	store    string
 
-	key, value, other    any // a serde.Serde of a type that is checked where it is used
+	key, value, other    givenSerde
 	timestamps           any
 	partition, multicast any
 
@@ -173,17 +181,18 @@ func Store(name string) Option { return Option{optStore, func(s *settings) { s.s
 
 // KeySerde says how keys of the operator's result become bytes.
 func KeySerde[K any](s serde.Serde[K]) Option {
-	return Option{optKeySerde, func(o *settings) { o.key = s }}
+	return Option{optKeySerde, func(o *settings) { o.key = giveSerde(s) }}
 }
 
-// ValueSerde says how values of the operator's result become bytes; of a join of streams, those of the left side.
+// ValueSerde says how values of the operator's result become bytes. Of a join of streams it may also be a serde of the left side's values, which
+// the join's store needs; the Go type tells which of the two it is, and one of both's type is for both.
 func ValueSerde[V any](s serde.Serde[V]) Option {
-	return Option{optValueSerde, func(o *settings) { o.value = s }}
+	return Option{optValueSerde, func(o *settings) { o.value = giveSerde(s) }}
 }
 
 // OtherValueSerde says how values of the right side of a join of streams become bytes.
 func OtherValueSerde[V any](s serde.Serde[V]) Option {
-	return Option{optOtherSerde, func(o *settings) { o.other = s }}
+	return Option{optOtherSerde, func(o *settings) { o.other = giveSerde(s) }}
 }
 
 // Materialized stands for a Materialized without a name in Kafka Streams. It changes nothing but the numbers in generated names,
@@ -312,18 +321,23 @@ func Provide(stores ...StoreDecl) Option {
 }
 
 // serdeOption returns the serde given by an option, checked against the operator's type, or fallback.
-func serdeOption[T any](s *settings, kind optionKind, given any, fallback serde.Serde[T]) serde.Serde[T] {
+func serdeOption[T any](s *settings, kind optionKind, given givenSerde, fallback serde.Serde[T]) serde.Serde[T] {
 	if !s.has(kind) {
 		return fallback
 	}
-	if given == nil {
+	if given.serde == nil {
 		s.bad(plan.InvalidArgument, "option %s: the serde is nil", optionNames[kind])
 		return fallback
 	}
-	typed, ok := given.(serde.Serde[T])
+	typed, ok := given.serde.(serde.Serde[T])
 	if !ok {
-		s.bad(plan.InvalidArgument, "option %s is for another type: the operator needs one for %v, this is a %T",
-			optionNames[kind], reflect.TypeFor[T](), given)
+		what := "value"
+		if kind == optKeySerde {
+			what = "key"
+		}
+		need := reflect.TypeFor[T]()
+		s.badSerde(fmt.Sprintf("option %s is a serde for %v, but the %s's type is %v", optionNames[kind], given.of, what, need),
+			plan.MissingSerde{What: what, Type: need})
 		return fallback
 	}
 	s.checkSerde(optionNames[kind], serde.Check(typed))

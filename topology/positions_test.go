@@ -82,6 +82,14 @@ func TestUnknownSerdesAreToldOnce(t *testing.T) {
 	wantProblems(t, b, first)
 }
 
+func TestSerdeOfAnotherTypeIsToldOnce(t *testing.T) {
+	b := topology.NewBuilder("app")
+	s := strings2(b, "t").MapValues(func(v string) order { return order{v} }, topology.ValueSerde(serde.JSON[*order]()))
+	first := line(1)
+	s.To("x")
+	wantProblems(t, b, first)
+}
+
 func TestNilSerdeIsToldOnce(t *testing.T) {
 	b := topology.NewBuilder("app")
 	first := line(1)

@@ -79,13 +79,16 @@ func TestProblems(t *testing.T) {
 			arg, "no use for the option Retention; it takes Name, KeySerde, ValueSerde"},
 		"empty option": {func(b *topology.Builder) { strings2(b, "t").To("x", topology.Option{}) }, arg, "an option is empty"},
 		"serde of another type": {func(b *topology.Builder) { strings2(b, "t").To("x", topology.KeySerde(serde.Int64)) },
-			arg, "option KeySerde is for another type: the operator needs one for string"},
+			arg, "option KeySerde is a serde for int64, but the key's type is string"},
+		"serde of a pointer": {func(b *topology.Builder) {
+			strings2(b, "t").MapValues(func(v string) order { return order{v} }, topology.ValueSerde(serde.JSON[*order]())).To("x")
+		}, arg, "KSTREAM-MAPVALUES-0000000001: option ValueSerde is a serde for *topology_test.order, but the value's type is topology_test.order"},
 		"unknown serde of a sink": {func(b *topology.Builder) {
 			strings2(b, "t").MapValues(func(v string) order { return order{v} }).To("x")
-		}, arg, "KSTREAM-SINK-0000000002: it is unknown how the value, a topology_test.order, becomes bytes"},
+		}, arg, "KSTREAM-SINK-0000000002: no serde is known for the value (topology_test.order): give topology.ValueSerde(serde.JSON[topology_test.order]())"},
 		"unknown serde of a repartition": {func(b *topology.Builder) {
 			strings2(b, "t").Map(func(k, v string) (string, order) { return k, order{v} }).GroupByKey().Count()
-		}, arg, "repartition topic KSTREAM-AGGREGATE-STATE-STORE-0000000002-repartition: it is unknown how the value"},
+		}, arg, "repartition topic KSTREAM-AGGREGATE-STATE-STORE-0000000002-repartition: no serde is known for the value"},
 		"unknown serde of a store": {func(b *topology.Builder) {
 			strings2(b, "t").GroupByKey().Aggregate(func() order { return order{} }, func(_, _ string, o order) order { return o })
 		}, arg, "KSTREAM-AGGREGATE-0000000002: rows can't be stored"},
@@ -176,7 +179,7 @@ func TestProblems(t *testing.T) {
 		}, topo, "has its default branch already"},
 		"grouped by an unknown serde": {func(b *topology.Builder) {
 			b.Stream("o", serde.String, serde.String).GroupBy(func(_, v string) order { return order{v} }).Count()
-		}, arg, "it is unknown how the key"},
+		}, arg, "no serde is known for the key (topology_test.order)"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -59,17 +59,29 @@ func needSerdes[K, V any](key serde.Serde[K], value serde.Serde[V]) error {
 	if value == nil {
 		missing = append(missing, missingSerde[V]("value"))
 	}
-	what := func(i int) string { return fmt.Sprintf("the %s, a %v", missing[i].What, missing[i].Type) }
-	const text, give = "it is unknown how %s, becomes bytes: ", "give the operator that makes %s, or this one, the option%s"
-	switch {
-	case len(missing) == 2:
-		return &plan.UnknownSerdes{Missing: missing, Text: fmt.Sprintf("it is unknown how %s, and %s, become bytes: "+give, what(0), what(1), "them", "s KeySerde and ValueSerde")}
-	case key == nil:
-		return &plan.UnknownSerdes{Missing: missing, Text: fmt.Sprintf(text+give, what(0), "it", " KeySerde")}
-	case value == nil:
-		return &plan.UnknownSerdes{Missing: missing, Text: fmt.Sprintf(text+give, what(0), "it", " ValueSerde")}
+	if len(missing) == 0 {
+		return nil
 	}
-	return nil
+	var what, options []string
+	for _, m := range missing {
+		option := "topology.KeySerde"
+		if m.What == "value" {
+			option = "topology.ValueSerde"
+		}
+		what = append(what, fmt.Sprintf("the %s (%v)", m.What, m.Type))
+		options = append(options, option+suchAsJSON(m.Type))
+	}
+	return &plan.UnknownSerdes{Missing: missing, Text: fmt.Sprintf("no serde is known for %s: give %s to this operator, or to the one that makes it",
+		strings.Join(what, " and "), strings.Join(options, " and "))}
+}
+
+// suchAsJSON is the argument of an option for a type that JSON can hold.
+func suchAsJSON(of reflect.Type) string {
+	switch of.Kind() {
+	case reflect.Struct, reflect.Pointer, reflect.Map, reflect.Slice:
+		return fmt.Sprintf("(serde.JSON[%v]()) or another serde", of)
+	}
+	return ""
 }
 
 // missingSerde names what is unknown. That of a key in windows is unknown since the key's is.

@@ -280,3 +280,37 @@ func TestTransformValuesReadsStores(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A join of streams takes by ValueSerde a serde of its result, or of its left side: the type tells which.
+func TestSerdesOfJoinedStreams(t *testing.T) {
+	for name, opts := range map[string][]topology.Option{
+		"result": {topology.ValueSerde(serde.JSON[order]())},
+		"left":   {topology.ValueSerde(serde.String)},
+	} {
+		b := topology.NewBuilder("app")
+		in := b.Stream("in", serde.String, serde.String)
+		joined := in.JoinStream(b.Stream("other", serde.String, serde.String), func(l, r string) order { return order{l + r} }, topology.JoinWithin(time.Second), opts...)
+		if name == "left" {
+			joined.To("out", topology.ValueSerde(serde.JSON[order]()))
+		} else {
+			joined.To("out")
+		}
+		plan, err := b.Build()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		d := topologytest.New(t, plan)
+		topologytest.Input(d, "in", serde.String, serde.String).Pipe("k", "a", 1)
+		topologytest.Input(d, "other", serde.String, serde.String).Pipe("k", "b", 2)
+		if got := topologytest.Output(d, "out", serde.String, serde.JSON[order]()).Read(); len(got) != 1 || got[0].Value.Region != "ab" {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+	b := topology.NewBuilder("app")
+	in := b.Stream("in", serde.String, serde.String)
+	in.JoinStream(in, func(l, r string) order { return order{l + r} }, topology.JoinWithin(time.Second), topology.ValueSerde(serde.Int64)).ForEach(func(string, order) {})
+	if _, err := b.Build(); err == nil || !strings.Contains(err.Error(), "a serde for int64") {
+		t.Errorf("a serde of neither: %v", err)
+	}
+}

@@ -9,7 +9,8 @@ import (
 	"github.com/tributary-io/tributary/state"
 )
 
-// Window is a key within a window: the key of windowed results.
+// Window is a key within a window, the key of windowed results: w.Key is the group's key, w.Window.Start and w.Window.End are the window's bounds in ms
+// since the epoch.
 type Window[K any] = processors.Windowed[K]
 
 // Windows cut time into windows for aggregations. Made by Tumbling, Hopping, Sliding and Unlimited.
