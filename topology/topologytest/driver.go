@@ -94,6 +94,13 @@ func open(tb testing.TB, p *topology.Plan, opts []Option) (*Driver, error) {
 	if err := d.createTopics(); err != nil {
 		return nil, errors.Join(err, d.releaseResources())
 	}
+	for topic := range d.opts.topicCounts {
+		if d.broker.topics[topic] == nil {
+			if err := d.unknownTopic(topic); err != nil {
+				return nil, errors.Join(fmt.Errorf("option TopicPartitions: %w", err), d.releaseResources())
+			}
+		}
+	}
 	if err := d.start(); err != nil {
 		return nil, errors.Join(err, d.stop(), d.releaseResources())
 	}

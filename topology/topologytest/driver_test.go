@@ -445,3 +445,16 @@ func TestRecordsOfAllSizes(t *testing.T) {
 	}
 	same(t, "output", d.Read("out"), want)
 }
+
+// TestPartitionsOfAnUnknownTopic: a misspelt topic is no option without effect.
+func TestPartitionsOfAnUnknownTopic(t *testing.T) {
+	b := topology.NewBuilder("app")
+	b.Stream("in", serde.String, serde.String).To("out")
+	plan, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := topologytest.Open(plan, topologytest.Partitions(2), topologytest.TopicPartitions("inn", 3)); err == nil || !strings.Contains(err.Error(), `no topic "inn"`) {
+		t.Errorf("opened with %v", err)
+	}
+}
