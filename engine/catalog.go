@@ -185,7 +185,7 @@ func (e *Engine) ensureInternal(ctx context.Context, counts map[string]int32) (m
 	}
 	found, warnings, err := topics.Ensure(ctx, e.control, wanted)
 	for tries := 0; errors.Is(err, kerr.InvalidReplicationFactor) && tries < awaitReplicas; tries++ {
-		e.log.Warn("internal topics can't be made yet: fewer brokers are up than there shall be replicas", "error", err)
+		e.log.Warn("internal topics can't be made yet: fewer brokers are up than engine.ReplicationFactor asks for; start more of them, or set a lower one", "error", err)
 		if ended := sleep(ctx, time.Second); ended != nil {
 			return nil, errors.Join(ended, err)
 		}

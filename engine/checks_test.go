@@ -315,6 +315,12 @@ func TestOptionsAreChecked(t *testing.T) {
 			t.Errorf("%v: lacks %q", err, want)
 		}
 	}
+	if _, err := New(counts("options"), Brokers("http://localhost:9092")); err == nil || !strings.Contains(err.Error(), "host:port") {
+		t.Errorf("a URL as a broker: %v", err)
+	}
+	if _, err := New(build(topology.NewBuilder("nothing")), Brokers("localhost:9092")); err == nil || !strings.Contains(err.Error(), "reads no topic") {
+		t.Errorf("a topology without a source: %v", err)
+	}
 }
 
 // An instance may be started before its brokers, and asked to end before they come.

@@ -126,6 +126,9 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 	if p == nil {
 		return nil, errors.New("engine: the plan is nil: Build gave an error, probably, that was not looked at")
 	}
+	if in := p.Internal(); len(in.Subtopologies)+len(in.Globals) == 0 {
+		return nil, fmt.Errorf("engine: topology %s reads no topic: there is nothing to run", in.ApplicationID)
+	}
 	e := &Engine{
 		built: p, plan: p.Internal(), version: newVersion(p.Internal(), plansafety.Snapshot(p)), generated: p.GeneratedNames(), renderer: p.Renderer,
 		cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),

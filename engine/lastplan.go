@@ -38,7 +38,7 @@ type ChangedStoreError struct {
 
 func (e *ChangedStoreError) Error() string {
 	return fmt.Sprintf("store %q was a store of kind %s, by %s, and is declared as %s now, which can't take over what that holds, nor its changelog %s: "+
-		"give it another name with topology.Store (it begins empty), or reset the application (tributary reset, engine.ResetApplication); don't alter the topic: see %s",
+		"give it another name with topology.Store (it begins empty), or reset the application (its command reset, or engine.ResetApplication); don't alter the topic: see %s",
 		e.Store, e.Was, e.Dir, e.Is, e.Changelog, changingPage)
 }
 

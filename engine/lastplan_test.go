@@ -13,6 +13,7 @@ import (
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
 	"github.com/tributary-io/tributary/engine/internal/topics"
+	"github.com/tributary-io/tributary/lake"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/state"
 	"github.com/tributary-io/tributary/topology"
@@ -141,4 +142,23 @@ func TestUnusedChangelogsAreNamed(t *testing.T) {
 		i.stop(t)
 		contains(t, dir, lines.first("belong to no store"), "level=WARN", a.name+"-"+old+"-changelog", "["+old+"]", "topology.Store", "tributary diff", changingPage)
 	}
+}
+
+// A start that fails doesn't pass for the last use of the state directory: the next one, which works, is told of the change as well.
+func TestAStartThatFailsKeepsThePlanOfBefore(t *testing.T) {
+	a := newApp(t, brokertest.Embedded(t), "failkeep")
+	a.create("in", 1)
+	a.runOnce(counted(a.name, topology.Store("old")), "i1")
+	file := filepath.Join(t.TempDir(), "file") // below which there can be no table
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, g := grouped(a.name)
+	g.Count(topology.Store("new"))
+	b.Stream(a.name+"-in2", serde.String, serde.JSON[struct{ A int }]()).ToLake(lake.Delta(filepath.Join(file, "table")), topology.Name("rows"))
+	a.create("in2", 1)
+	if err := a.start(build(b), "i1").failure(t); err == nil {
+		t.Fatal("a table was opened below a file")
+	}
+	contains(t, "after the failed start", a.runOnce(counted(a.name, topology.Store("new")), "i1").first("topology has changed"), "old -> new")
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -133,6 +134,11 @@ func (c *config) check() error {
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if len(c.brokers) == 0 && len(c.client) == 0 {
 		bad("no brokers: give Brokers, or Client with seed brokers")
+	}
+	for _, addr := range c.brokers {
+		if strings.Contains(addr, "://") {
+			bad("broker %q is a URL: a broker is host:port, such as localhost:9092", addr)
+		}
 	}
 	if c.stateDir == "" {
 		bad("the state directory is empty")

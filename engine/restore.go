@@ -78,7 +78,7 @@ func (e *Engine) explainRestore(sp restoreSpan, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w. Topic %s has records that no %s store has written: store %q was probably one of another kind before. Give it another name with "+
-		"topology.Store (it begins empty), or reset the application (tributary reset, engine.ResetApplication): see %s",
+		"topology.Store (it begins empty), or reset the application (its command reset, or engine.ResetApplication): see %s",
 		err, sp.Topic, e.plan.Stores[sp.store].Spec.Kind, sp.store, changingPage)
 }
 

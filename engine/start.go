@@ -55,9 +55,6 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 	}
 	e.warnGenerated()
 	e.learnLimits(ctx)
-	if err := e.keepPlan(); err != nil {
-		return err
-	}
 	e.resources = state.NewResources(e.cfg.state)
 	e.resourcesShown.Store(e.resources)
 	started.add(e.resources.Close)
@@ -74,6 +71,9 @@ func (e *Engine) start(ctx context.Context, started *closers) error {
 	}
 	e.openQueries(started)
 	if err := e.openDesk(started); err != nil {
+		return err
+	}
+	if err := e.keepPlan(); err != nil { // not before all of it is there: of what couldn't start the next start should be told as well
 		return err
 	}
 	e.startGoroutines(started)

@@ -33,7 +33,7 @@ func (t *Task) logStack(nodeName string, err error) {
 		t.panicked = make(map[string]bool)
 	}
 	t.panicked[place] = true
-	t.logger.Warn("user code panicked; its stack is shown once", "task", t.cfg.ID.String(), "node", nodeName, "error", p, "stack", p.Stack)
+	t.logger.Warn("user code panicked; its stack is shown once", "node", nodeName, "error", p, "stack", p.Stack)
 }
 
 // located makes err fatal, and says where it happened unless it does so itself.

@@ -100,7 +100,9 @@ func (c *Classic) stay(ctx context.Context, generation int32) error {
 		if again := c.refused(fmt.Errorf("heartbeat: %w", err)); errors.Is(again, errRejoin) || !transient(err) {
 			return again
 		}
-		c.silence.fails(fmt.Errorf("heartbeat: %w", err))
+		if ctx.Err() == nil { // who closes isn't unheard
+			c.silence.fails(fmt.Errorf("heartbeat: %w", err))
+		}
 	}
 }
 
