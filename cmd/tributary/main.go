@@ -68,6 +68,6 @@ func newRoot() *cobra.Command {
 	}
 	root.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "log what the engine does, not only warnings")
 	root.AddCommand(newDemo(), newDev(), newDescribe(), newExplain(), newACLs(), newDiff(), newTopics(), newLand(), newReset(), newDLQ(), newLake(), newJSONL())
-	help(root)
+	plancommands.ExplainMistakes(root)
 	return root
 }

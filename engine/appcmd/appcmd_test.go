@@ -93,6 +93,15 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// A command that is given the wrong arguments says which it takes.
+func TestMistakesSayWhatIsRight(t *testing.T) {
+	root := newRoot(counting("totals"))
+	root.SetArgs([]string{"diff", "old.json", "new.json"})
+	if err := root.Execute(); err == nil || !strings.Contains(err.Error(), "diff OLD.json") || ExitCode(err) != 2 {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestRunAndReset(t *testing.T) {
 	broker, err := devbroker.Start(devbroker.Config{})
 	if err != nil {

@@ -81,6 +81,7 @@ func newRoot(app Application) *cobra.Command {
 	}
 	root.PersistentFlags().BoolVarP(&verbose, "verbose", "v", false, "log more than warnings")
 	root.AddCommand(Commands(app)...)
+	plancommands.ExplainMistakes(root)
 	return root
 }
 

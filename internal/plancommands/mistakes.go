@@ -1,4 +1,4 @@
-package main
+package plancommands
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// help makes the mistakes of a command line say how it's done right: an unknown command of a group is an error with what is alike, a wrong
+// ExplainMistakes makes the mistakes of a command line say how it's done right: an unknown command of a group is an error with what is alike, a wrong
 // number of arguments shows the usage, and an unknown flag the one that is meant.
-func help(cmd *cobra.Command) {
+func ExplainMistakes(cmd *cobra.Command) {
 	if cmd.HasSubCommands() && !cmd.Runnable() && cmd.HasParent() {
 		cmd.RunE = chooseCommand
 	}
@@ -26,7 +26,7 @@ func help(cmd *cobra.Command) {
 		cmd.SetFlagErrorFunc(explainFlag)
 	}
 	for _, sub := range cmd.Commands() {
-		help(sub)
+		ExplainMistakes(sub)
 	}
 }
 
