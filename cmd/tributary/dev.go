@@ -33,8 +33,10 @@ func newDev() *cobra.Command {
 			"installed. The broker speaks Kafka's protocol, with transactions, groups, compaction and retention; any client can connect to it. It is one\n" +
 			"process without replication and security: no place for data that matters. Without --dir everything is in memory.\n\n" +
 			"In a program or a test of your own, package engine/devbroker starts the same.",
-		Example: "  tributary dev --topic plays:3 --topic users",
-		Args:    cobra.NoArgs,
+		Example: "  tributary dev --topic plays:3 --topic users\n" +
+			"  echo 'anna:hello' | tributary dev write plays\n" +
+			"  tributary dev read plays",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return dev(cmd.Context(), cmd.OutOrStdout(), f)
 		},
@@ -43,6 +45,7 @@ func newDev() *cobra.Command {
 	cmd.Flags().IntVar(&f.port, "port", 9092, "port of the broker; 0 takes a free one")
 	cmd.Flags().IntVar(&f.registryPort, "registry-port", 8081, "port of the registry; 0 takes a free one")
 	cmd.Flags().StringArrayVar(&f.topics, "topic", nil, "a topic to make where it is missing, NAME or NAME:PARTITIONS; may be given more than once")
+	cmd.AddCommand(newDevWrite(), newDevRead())
 	return cmd
 }
 

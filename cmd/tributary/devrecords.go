@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// newDevWrite and newDevRead put text into a topic and show what is in one, so that nothing else has to be installed to try an application.
+func newDevWrite() *cobra.Command {
+	var brokers []string
+	separator := ":"
+	cmd := &cobra.Command{
+		Use:   "write TOPIC",
+		Short: "Write the lines of the standard input to a topic, as records of text",
+		Long: "Writes each line as a record, KEY:VALUE. A line without the separator is a value without a key; one that ends with its first separator is a\n" +
+			"key with a null value, which deletes a table's row.",
+		Example: `  echo 'anna:{"event_id":"e1","title":"Dune"}' | tributary dev write plays`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n, err := writeLines(cmd.Context(), cmd.InOrStdin(), brokers, args[0], separator)
+			if err == nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%d records written to %s\n", n, args[0])
+			}
+			return err
+		},
+	}
+	addDevBrokers(cmd, &brokers)
+	cmd.Flags().StringVar(&separator, "separator", separator, "what ends a line's key")
+	return cmd
+}
+
+func addDevBrokers(cmd *cobra.Command, brokers *[]string) {
+	cmd.Flags().StringSliceVar(brokers, "brokers", []string{"localhost:9092"}, "brokers, host:port")
+}
+
+func writeLines(ctx context.Context, in io.Reader, brokers []string, topic, separator string) (n int, err error) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	if _, err := endsOf(ctx, client, topic); err != nil {
+		return 0, err
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 16<<20)
+	for ; lines.Scan(); n++ {
+		if err := client.ProduceSync(ctx, lineRecord(topic, lines.Text(), separator)).FirstErr(); err != nil {
+			return n, fmt.Errorf("line %d: %w", n+1, err)
+		}
+	}
+	return n, lines.Err()
+}
+
+func lineRecord(topic, line, separator string) *kgo.Record {
+	key, value, keyed := strings.Cut(line, separator)
+	switch {
+	case !keyed:
+		return &kgo.Record{Topic: topic, Value: []byte(line)}
+	case value == "":
+		return &kgo.Record{Topic: topic, Key: []byte(key)}
+	}
+	return &kgo.Record{Topic: topic, Key: []byte(key), Value: []byte(value)}
+}
+
+func newDevRead() *cobra.Command {
+	var brokers []string
+	key, value, follow := "text", "text", false
+	cmd := &cobra.Command{
+		Use:   "read TOPIC",
+		Short: "Show the committed records of a topic",
+		Long: "Shows the records of a topic up to its end: partition@offset, time, key and value. Aborted ones are left out. Bytes are shown as text, or\n" +
+			"as what --key and --value say: int64 (as Count writes them), float64, hex, or windowed (text in a window; its start is shown behind it).",
+		Example: "  tributary dev read word-counts --value int64 --follow",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			showKey, showValue := shownAs[key], shownAs[value]
+			if showKey == nil || showValue == nil {
+				return fmt.Errorf("--key %s, --value %s: give text, int64, float64, windowed or hex", key, value)
+			}
+			return readRecords(cmd.Context(), brokers, args[0], follow, func(r *kgo.Record) {
+				fmt.Fprintf(cmd.OutOrStdout(), "%d@%d\t%s\t%s\t%s\n", r.Partition, r.Offset, r.Timestamp.UTC().Format(time.RFC3339Nano), show(r.Key, showKey), show(r.Value, showValue))
+			})
+		},
+	}
+	addDevBrokers(cmd, &brokers)
+	cmd.Flags().StringVar(&key, "key", key, "what keys are: text, int64, float64, windowed or hex")
+	cmd.Flags().StringVar(&value, "value", value, "what values are")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until interrupted")
+	return cmd
+}
+
+// shownAs are the ways of showing bytes; one that doesn't fit them gives "".
+var shownAs = map[string]func([]byte) string{
+	"text": func(b []byte) string {
+		if !utf8.Valid(b) {
+			return ""
+		}
+		return string(b)
+	},
+	"int64": func(b []byte) string {
+		if len(b) != 8 {
+			return ""
+		}
+		return fmt.Sprint(int64(binary.BigEndian.Uint64(b)))
+	},
+	"float64": func(b []byte) string {
+		if len(b) != 8 {
+			return ""
+		}
+		return fmt.Sprint(math.Float64frombits(binary.BigEndian.Uint64(b)))
+	},
+	"windowed": func(b []byte) string {
+		if len(b) < 8 {
+			return ""
+		}
+		text, start := b[:len(b)-8], binary.BigEndian.Uint64(b[len(b)-8:])
+		return fmt.Sprintf("%s@%s", text, time.UnixMilli(int64(start)).UTC().Format(time.RFC3339))
+	},
+	"hex": func(b []byte) string { return hex.EncodeToString(b) },
+}
+
+func show(b []byte, as func([]byte) string) string {
+	if b == nil {
+		return "null"
+	}
+	if text := as(b); text != "" || len(b) == 0 {
+		return text
+	}
+	return fmt.Sprintf("%q", b)
+}
+
+// endsOf is where each partition of a topic ends for those who read committed records.
+func endsOf(ctx context.Context, client *kgo.Client, topic string) (map[int32]int64, error) {
+	listed, err := kadm.NewClient(client).ListCommittedOffsets(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	ends := map[int32]int64{}
+	listed.Each(func(o kadm.ListedOffset) {
+		err = errors.Join(err, o.Err)
+		ends[o.Partition] = o.Offset
+	})
+	if err != nil {
+		return nil, fmt.Errorf("topic %s: %w", topic, err)
+	}
+	return ends, nil
+}
+
+// readRecords gives the records of a topic, of those that are there now or, following, until ctx ends.
+func readRecords(ctx context.Context, brokers []string, topic string, follow bool, each func(*kgo.Record)) error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	left, err := endsOf(ctx, client, topic)
+	if err != nil {
+		return err
+	}
+	starts, err := kadm.NewClient(client).ListStartOffsets(ctx, topic)
+	if err != nil {
+		return err
+	}
+	starts.Each(func(o kadm.ListedOffset) {
+		if left[o.Partition] <= o.Offset {
+			delete(left, o.Partition)
+		}
+	})
+	for follow || len(left) > 0 {
+		fetches := client.PollFetches(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := fetches.Err(); err != nil {
+			return err
+		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			if end, open := left[r.Partition]; open && r.Offset+1 >= end {
+				delete(left, r.Partition)
+			}
+			if !r.Attrs.IsControl() {
+				each(r)
+			}
+		})
+	}
+	return nil
+}

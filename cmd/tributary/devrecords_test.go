@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func TestDevWritesAndReads(t *testing.T) {
+	text, end := startDev(t, "--topic", "words:2", "--topic", "empty")
+	defer end()
+	brokers := "--brokers=" + regexp.MustCompile(`broker +(\S+)`).FindStringSubmatch(text)[1]
+	run := func(in string, args ...string) (string, error) {
+		t.Helper()
+		var out bytes.Buffer
+		root := newRoot()
+		root.SetIn(strings.NewReader(in))
+		root.SetOut(&out)
+		root.SetErr(&out)
+		root.SetArgs(append(append([]string{"dev"}, args...), brokers))
+		err := root.ExecuteContext(t.Context())
+		return out.String(), err
+	}
+	if out, err := run("a:{\"n\":1}\njust a value\ngone:\n", "write", "words"); err != nil || !strings.Contains(out, "3 records") {
+		t.Fatalf("%s, %v", out, err)
+	}
+	out, err := run("", "read", "words")
+	for _, want := range []string{"\ta\t{\"n\":1}\n", "\tnull\tjust a value\n", "\tgone\tnull\n"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%q, %v: lacks %q", out, err, want)
+		}
+	}
+	if out, err := run("", "read", "empty"); err != nil || out != "" {
+		t.Errorf("an empty topic shows %q, %v", out, err)
+	}
+	for _, command := range []string{"read", "write"} {
+		if _, err := run("x", command, "nowhere"); err == nil || !strings.Contains(err.Error(), "nowhere") {
+			t.Errorf("%s of a topic that there isn't: %v", command, err)
+		}
+	}
+	if _, err := run("", "read", "words", "--value", "int16"); err == nil || !strings.Contains(err.Error(), "float64") {
+		t.Errorf("an unknown format: %v", err)
+	}
+}
+
+// TestDevReadLeavesOutWhatWasAborted ends behind the marker of a transaction, which is the last record of the topic.
+func TestDevReadLeavesOutWhatWasAborted(t *testing.T) {
+	text, end := startDev(t, "--topic", "words")
+	defer end()
+	address := regexp.MustCompile(`broker +(\S+)`).FindStringSubmatch(text)[1]
+	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.TransactionalID("x"), kgo.DefaultProduceTopic("words"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for value, commit := range map[string]kgo.TransactionEndTry{"kept": kgo.TryCommit, "aborted": kgo.TryAbort} {
+		if err := client.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		if err := client.ProduceSync(t.Context(), kgo.StringRecord(value)).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		if err := client.EndTransaction(t.Context(), commit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []string
+	if err := readRecords(context.Background(), []string{address}, "words", false, func(r *kgo.Record) { got = append(got, string(r.Value)) }); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0] != "kept" {
+		t.Errorf("read %q", got)
+	}
+}
+
+func TestBytesAreShownAsTheyAreSaidToBe(t *testing.T) {
+	five := []byte{0, 0, 0, 0, 0, 0, 0, 5}
+	for want, got := range map[string]string{
+		"5": show(five, shownAs["int64"]), "0000000000000005": show(five, shownAs["hex"]), "null": show(nil, shownAs["text"]),
+		"anna@1970-01-01T00:00:00Z": show(append([]byte("anna"), make([]byte, 8)...), shownAs["windowed"]),
+		`"\xff"`:                    show([]byte{0xff}, shownAs["text"]), `"ab"`: show([]byte("ab"), shownAs["int64"]),
+	} {
+		if got != want {
+			t.Errorf("%s is shown, want %s", got, want)
+		}
+	}
+}
