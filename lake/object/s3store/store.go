@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"net/url"
 	"strings"
 
@@ -25,9 +26,11 @@ func init() {
 
 // Store is a folder of a bucket. Objects are durable when they are visible, so that Sync has nothing to do.
 type Store struct {
-	place  string // for people
-	bucket *blob.Bucket
-	prefix string // of all keys: "" or ending in a slash
+	place      string // for people
+	bucketName string
+	endpoint   bool // of its own, so not Amazon's
+	bucket     *blob.Bucket
+	prefix     string // of all keys: "" or ending in a slash
 }
 
 // Open opens s3://bucket/folder; see the package's comment for the query.
@@ -41,7 +44,7 @@ func Open(ctx context.Context, u *url.URL) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open object store %s: %w", u.Redacted(), err)
 	}
-	s := &Store{place: (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), bucket: bucket}
+	s := &Store{place: (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), bucket: bucket, bucketName: u.Host, endpoint: u.Query().Has("endpoint")}
 	if folder := strings.Trim(u.Path, "/"); folder != "" {
 		s.prefix = folder + "/"
 	}
@@ -212,5 +215,22 @@ func (s *Store) fail(op, name string, err error) error {
 	case errors.As(err, &answer) && answer.ErrorCode() == "QuotaExceeded":
 		err = fmt.Errorf("%w: %w", object.ErrNoSpace, err)
 	}
+	if hint := s.hint(err); hint != "" {
+		err = fmt.Errorf("%s: %w", hint, err)
+	}
 	return &object.Error{Op: op, Store: s.place, Name: name, Err: err}
+}
+
+// hint says what to do about what fails before a store is asked. The SDK has no types for these errors.
+func (s *Store) hint(err error) string {
+	var lookup *net.DNSError
+	switch text := err.Error(); {
+	case strings.Contains(text, "Invalid region"):
+		return "no region is known: set AWS_REGION, or write ?region=… behind the place"
+	case strings.Contains(text, "get identity: get credentials"):
+		return "no credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine or pod a role"
+	case s.endpoint && errors.As(err, &lookup) && strings.HasPrefix(lookup.Name, s.bucketName+"."):
+		return "the endpoint has no host for each bucket, it seems: write &use_path_style=true behind it"
+	}
+	return ""
 }

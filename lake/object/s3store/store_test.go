@@ -1,8 +1,10 @@
 package s3store
 
 import (
+	"context"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/tributary-io/tributary/lake/object"
@@ -39,3 +41,38 @@ func TestSink(t *testing.T) { storetest.Sink(t, serve(t, &storetest.Fake{})) }
 
 // TestGateway runs everything against a gateway that was not written here: see storetest.Gateway.
 func TestGateway(t *testing.T) { storetest.Real(t, storetest.Gateway(t)) }
+
+// TestWhatIsMissingIsNamed: the SDK's own words for a missing region or missing credentials don't say what to do.
+func TestWhatIsMissingIsNamed(t *testing.T) {
+	for name, none := range map[string]string{"AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_PROFILE": "", "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "",
+		"AWS_CONFIG_FILE": "/dev/null", "AWS_MAX_ATTEMPTS": "1", "AWS_SHARED_CREDENTIALS_FILE": "/dev/null", "AWS_EC2_METADATA_DISABLED": "true"} {
+		t.Setenv(name, none)
+	}
+	get := func(place string) string {
+		u, err := url.Parse(place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(t.Context(), u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		_, err = s.Get(context.Background(), "x")
+		if err == nil {
+			t.Fatal("got an object from nowhere")
+		}
+		return err.Error()
+	}
+	if got := get("s3://bucket/folder"); !strings.Contains(got, "set AWS_REGION") {
+		t.Errorf("without a region: %s", got)
+	}
+	if got := get("s3://bucket/folder?region=eu-central-1"); !strings.Contains(got, "set AWS_ACCESS_KEY_ID") {
+		t.Errorf("without credentials: %s", got)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	if got := get("s3://bucket/folder?region=eu-central-1&endpoint=http://host.invalid:9000"); !strings.Contains(got, "use_path_style=true") {
+		t.Errorf("a host for each bucket: %s", got)
+	}
+}
