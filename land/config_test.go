@@ -102,17 +102,33 @@ func readFile(t *testing.T, name string) string {
 
 func TestMistakesAreNamed(t *testing.T) {
 	for text, want := range map[string]string{
-		"streams: [{topic: ods.a.b, schema: s.avsc, owner: me, domain: d}]":                                           "sensitivity is missing",
+		"streams: [{topic: ods.a.b, schema: s.avsc, owner: me, domain: d}]":                                           "missing: sensitivity",
 		"streams: [{topic: ods.a.b, schema: none.avsc, owner: me, domain: d, sensitivity: public}]":                   "none.avsc",
 		"streams: [{topic: b, schema: s.avsc, owner: me, domain: d, sensitivity: public}]":                            "source and entity",
 		"streams: [{topic: a.b, schema: s.avsc, owner: me, domain: d, sensitivity: public, bad_rows: x}]":             "bad_rows",
 		"streams: [{topic: a.b, schema: s.avsc, owner: me, domain: d, sensitivity: public, compatibility: SIDEWAYS}]": "compatibility",
-		"stream: []":         "field stream not found",
+		"stream: []":         `line 1: unknown key "stream"`,
 		"declarations: none": "none",
+		"streams: [{topic: a.b, retention: week}]":   `"week" is no length of time: write it like 168h or 7d`,
+		"streams: [{topic: a.b, partitions: three}]": "`three` can't stand here: a value of type int32 is needed",
 	} {
 		if _, err := Load(write(t, "c.yaml", text, "s.avsc", small)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// TestBrokersAndSpansAsPeopleWriteThem reads brokers as one text, and a retention in days.
+func TestBrokersAndSpansAsPeopleWriteThem(t *testing.T) {
+	c, err := Load(write(t, "c.yaml", `
+brokers: one:9092,two:9092
+streams: [{topic: a.b, schema: s.avsc, owner: me, domain: d, sensitivity: public, retention: 7d}]
+`, "s.avsc", small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Brokers) != 2 || c.Brokers[1] != "two:9092" || c.Streams[0].Retention != 7*24*time.Hour {
+		t.Errorf("brokers %q, retention %v", c.Brokers, c.Streams[0].Retention)
 	}
 }
 

@@ -46,12 +46,12 @@ const DefaultPartitions = 3
 
 // file is a configuration file.
 type file struct {
-	Brokers  []string `yaml:"brokers"`
-	Registry string   `yaml:"registry"`
-	Lake     string   `yaml:"lake"`
-	Group    string   `yaml:"group"`
-	State    string   `yaml:"state"`
-	HTTP     string   `yaml:"http"`
+	Brokers  addresses `yaml:"brokers"`
+	Registry string    `yaml:"registry"`
+	Lake     string    `yaml:"lake"`
+	Group    string    `yaml:"group"`
+	State    string    `yaml:"state"`
+	HTTP     string    `yaml:"http"`
 	Batch    struct {
 		Seconds float64 `yaml:"seconds"`
 		Rows    int     `yaml:"rows"`
@@ -79,7 +79,7 @@ type entry struct {
 	Sensitivity   schemas.Sensitivity `yaml:"sensitivity"`
 	Partitions    int32               `yaml:"partitions"`
 	Cleanup       schemas.Cleanup     `yaml:"cleanup"`
-	Retention     time.Duration       `yaml:"retention"`
+	Retention     span                `yaml:"retention"`
 	Timestamps    schemas.Timestamps  `yaml:"timestamps"`
 	DeadLetters   string              `yaml:"dead_letters"`
 	Table         string              `yaml:"table"`
@@ -97,7 +97,7 @@ func Load(name string) (Config, error) {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
-		return Config{}, fmt.Errorf("configuration %s: %w", name, err)
+		return Config{}, fmt.Errorf("configuration %s: %w", name, inOwnWords(err))
 	}
 	seconds := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 	c := Config{Brokers: f.Brokers, Registry: f.Registry, Lake: f.Lake, Group: f.Group, State: f.State, HTTP: f.HTTP,
@@ -114,7 +114,7 @@ func Load(name string) (Config, error) {
 	for _, e := range f.Streams {
 		s, err := e.stream(folder)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("stream %q: %w", e.Topic, err))
+			errs = append(errs, fmt.Errorf("stream %q: %s", e.Topic, strings.ReplaceAll(err.Error(), "\n", "\n  ")))
 			continue
 		}
 		c.Streams = append(c.Streams, s)
@@ -163,10 +163,14 @@ func Of(d schemas.Stream) (Stream, error) {
 
 func (e *entry) stream(folder string) (Stream, error) {
 	var errs []error
+	var missing []string
 	for _, field := range [][2]string{{"topic", e.Topic}, {"schema", e.Schema}, {"owner", e.Owner}, {"domain", e.Domain}, {"sensitivity", string(e.Sensitivity)}} {
 		if field[1] == "" {
-			errs = append(errs, fmt.Errorf("%s is missing", field[0]))
+			missing = append(missing, field[0])
 		}
+	}
+	if len(missing) > 0 {
+		errs = append(errs, fmt.Errorf("missing: %s", strings.Join(missing, ", ")))
 	}
 	var schema []byte
 	if e.Schema != "" {
@@ -176,7 +180,7 @@ func (e *entry) stream(folder string) (Stream, error) {
 		}
 	}
 	s := Stream{Format: e.Format, Table: e.Table, Stream: schemas.Stream{Topic: e.Topic, Description: e.Description, Domain: e.Domain, Owner: e.Owner,
-		Sensitivity: e.Sensitivity, Partitions: e.Partitions, Cleanup: e.Cleanup, Retention: e.Retention, Timestamps: e.Timestamps,
+		Sensitivity: e.Sensitivity, Partitions: e.Partitions, Cleanup: e.Cleanup, Retention: time.Duration(e.Retention), Timestamps: e.Timestamps,
 		DeadLetters: e.DeadLetters, Schema: string(schema)}}
 	if e.Compatibility != "" {
 		if err := s.Compatibility.UnmarshalText([]byte(e.Compatibility)); err != nil {
