@@ -82,7 +82,7 @@ var layers = []struct {
 	{4, []string{"topology"}},
 	{5, []string{"internal/task"}},
 	{6, []string{"engine", "topology/topologytest"}},
-	{7, []string{"land", "examples", "console", "cmd", "bench", "gokacompat", "internal/chaos", "internal/differential"}},
+	{7, []string{"land", "examples", "console", "cmd", "engine/appcmd", "bench", "gokacompat", "internal/chaos", "internal/differential"}},
 }
 
 // layerOf returns the layer of a package folder; -1 if the rule does not speak of it.

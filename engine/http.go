@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -20,22 +21,24 @@ func (e *Engine) Handler() http.Handler {
 	if e.cfg.ship {
 		e.serveCheckpoints(mux)
 	}
-	for _, h := range e.cfg.added {
-		mux.Handle(h.pattern, h.make(e))
+	for pattern, make := range e.cfg.added {
+		if make != nil {
+			mux.Handle(pattern, make(e))
+		}
 	}
 	return mux
 }
 
 // Handle adds to what HTTP and Handler serve, under a pattern of http.ServeMux; the page of package console comes so. make is called for each
-// Handler. What it makes may ask the instance at any time, also before Run and after it.
+// Handler; nil takes back what was given for the same pattern before. What it makes may ask the instance at any time, also before Run and after it.
 func Handle(pattern string, make func(*Engine) http.Handler) Option {
-	return func(c *config) { c.added = append(c.added, addedHandler{pattern, make}) }
-}
-
-// addedHandler is what Handle adds.
-type addedHandler struct {
-	pattern string
-	make    func(*Engine) http.Handler
+	return func(c *config) {
+		c.added = maps.Clone(c.added)
+		if c.added == nil {
+			c.added = map[string]func(*Engine) http.Handler{}
+		}
+		c.added[pattern] = make
+	}
 }
 
 func (e *Engine) answer(w http.ResponseWriter, good func(State) bool) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,12 +67,18 @@ func TestHandle(t *testing.T) {
 			fmt.Fprint(w, e.Plan().ApplicationID(), " ", e.Instance() != "", " ", err != nil, " ", len(sizes), " ", failed)
 		})
 	})
-	e, err := New(plan, Brokers(a.c.Addrs...), add)
+	e, err := New(plan, Brokers(a.c.Addrs...), add, add) // the later one wins
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := served(t, e.Handler(), "/mine/"); got != "handle false true 1 <nil>" {
 		t.Errorf("before Run: %q", got)
+	}
+	if e, err = New(plan, Brokers(a.c.Addrs...), add, Handle("GET /mine/", nil)); err != nil {
+		t.Fatal(err)
+	}
+	if got := served(t, e.Handler(), "/mine/"); !strings.Contains(got, "not found") {
+		t.Errorf("what was taken back answers %q", got)
 	}
 	a.create("in", 1)
 	a.create("out", 1)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -76,7 +77,7 @@ type config struct {
 	protocol    Protocol
 
 	httpAddr     string
-	added        []addedHandler
+	added        map[string]func(*Engine) http.Handler // by pattern; see Handle
 	advertise    string
 	viewDir      string
 	serveQueries bool

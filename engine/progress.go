@@ -84,6 +84,7 @@ type RestoreStats struct {
 	Records int64 // put into stores
 	Bytes   int64 // of their keys and values
 	Left    int64 // changelog offsets still to be read
+	Total   int64 // changelog offsets that were to be read when it began
 	Began   time.Time
 	Took    time.Duration // until it ended, or so far
 	// Rate is how many records a second it was.
@@ -100,7 +101,7 @@ func (p *restoreProgress) seen(now time.Time) RestoreStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := RestoreStats{
-		Active: p.active, Records: p.records, Bytes: p.bytes, Left: p.left, Began: p.began, Took: p.took, CheckpointBytes: p.shipped, CheckpointTotal: p.shipping,
+		Active: p.active, Records: p.records, Bytes: p.bytes, Left: p.left, Total: p.all, Began: p.began, Took: p.took, CheckpointBytes: p.shipped, CheckpointTotal: p.shipping,
 	}
 	if p.active && !p.over {
 		s.Took = now.Sub(p.began)

@@ -40,7 +40,7 @@ func (f *demoFlags) addStream(flags *pflag.FlagSet) {
 func (f *demoFlags) addEngine(flags *pflag.FlagSet) {
 	flags.StringVar(&f.cfg.Lake, "lake", "", "where the tables go: a folder or the URL of a store (default <dir>/lake)")
 	flags.StringVar(&f.cfg.State, "state", "", "folder for local state; instances need one each (default <dir>/state)")
-	flags.StringVar(&f.cfg.HTTP, "http", "", "address to serve /metrics, /healthz and /readyz on, such as :8080")
+	flags.StringVar(&f.cfg.HTTP, "http", "127.0.0.1:0", "address to serve /console, /metrics, /healthz and /readyz on, such as :8080; port 0 is a free one, empty for none")
 }
 
 func (f *demoFlags) finish(cmd *cobra.Command) (err error) {

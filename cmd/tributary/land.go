@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/tributary-io/tributary/console"
 	"github.com/tributary-io/tributary/internal/embedded"
 	"github.com/tributary-io/tributary/internal/kafkaflags"
 	"github.com/tributary-io/tributary/land"
@@ -132,7 +133,7 @@ func (f *landFlags) oneTopic(ctx context.Context, cfg *land.Config, topic string
 
 func newLand() *cobra.Command {
 	var f landFlags
-	var untilLanded bool
+	var untilLanded, looked bool
 	cmd := &cobra.Command{
 		Use:   "land [TOPIC]",
 		Short: "Land topics in Delta tables, each record once",
@@ -151,12 +152,16 @@ func newLand() *cobra.Command {
 			if untilLanded {
 				cfg.Batch.Every = min(cfg.Batch.Every, time.Second) // nobody waits for a batch to fill
 			}
+			if looked {
+				cfg.Engine = append(cfg.Engine, console.Serve())
+			}
 			return landRun(cmd.Context(), cmd.OutOrStdout(), cfg, untilLanded)
 		},
 	}
 	f.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.over.State, "state", "", "folder for the instance's identity; instances on one machine need one each (ODS_SINK_STATE)")
-	cmd.Flags().StringVar(&f.over.HTTP, "http", "", "address to serve /metrics, /healthz, /readyz, /streams and /catalogue on (ODS_SINK_HTTP)")
+	cmd.Flags().StringVar(&f.over.HTTP, "http", "", "address to serve /console, /metrics, /healthz, /readyz, /streams and /catalogue on (ODS_SINK_HTTP)")
+	cmd.Flags().BoolVar(&looked, "console", true, "serve the page about the instance there")
 	cmd.Flags().DurationVar(&f.over.Observe, "observe", 0, "observe all streams at this pace, such as 1m (ODS_SINK_OBSERVE_SECONDS)")
 	cmd.Flags().DurationVar(&f.over.Notice, "notice", 0, "with --observe: least time between two notices of new rows, default 1h (ODS_SINK_NOTICE_SECONDS)")
 	cmd.Flags().DurationVar(&f.over.Optimize, "optimize", 0, "compact each table at this pace, such as 1h (ODS_SINK_OPTIMIZE_SECONDS)")

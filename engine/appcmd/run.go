@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/tributary-io/tributary/console"
 	"github.com/tributary-io/tributary/engine"
 	"github.com/tributary-io/tributary/internal/kafkaflags"
 )
@@ -34,8 +35,9 @@ func (c *cluster) client() ([]kgo.Opt, error) { return c.security.Options(os.Get
 
 func newRun(app Application) *cobra.Command {
 	var (
-		c    cluster
-		http string
+		c      cluster
+		http   string
+		looked bool
 	)
 	cmd := &cobra.Command{
 		Use:   "run",
@@ -52,7 +54,7 @@ func newRun(app Application) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e, err := engine.New(plan, c.options(app, client, http)...)
+			e, err := engine.New(plan, c.options(app, client, http, looked)...)
 			if err != nil {
 				return err
 			}
@@ -60,16 +62,21 @@ func newRun(app Application) *cobra.Command {
 		},
 	}
 	c.add(cmd.Flags(), app)
-	cmd.Flags().StringVar(&http, "http", "", "address to serve /metrics, /healthz and /readyz on, such as :8080")
+	cmd.Flags().StringVar(&http, "http", "", "address to serve /console, /metrics, /healthz and /readyz on, such as :8080")
+	cmd.Flags().BoolVar(&looked, "console", true, "serve the page about the instance there")
 	return cmd
 }
 
 // options are the application's and those of flags.
-func (c *cluster) options(app Application, client []kgo.Opt, http string) []engine.Option {
+func (c *cluster) options(app Application, client []kgo.Opt, http string, looked bool) []engine.Option {
 	all := []engine.Option{engine.Processing(app.Guarantee), engine.TransactionalIDPrefix(app.TransactionalIDPrefix), engine.Brokers(c.brokers...),
 		engine.StateDir(c.stateDir), engine.Client(client...)}
 	if http != "" {
 		all = append(all, engine.HTTP(http))
 	}
-	return append(all, app.Options...)
+	all = append(append(all, console.Serve()), app.Options...)
+	if !looked {
+		all = append(all, console.Off())
+	}
+	return all
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -22,6 +23,7 @@ type progress struct {
 	emission *Emission
 	engine   *engine.Engine
 	all      atomic.Bool // emitted
+	told     bool        // where the console is
 	began    time.Time
 	width    int
 }
@@ -50,7 +52,43 @@ func (p *progress) run(ctx context.Context) {
 	}
 }
 
+// announce says where the console is, once it is there.
+func (p *progress) announce(ctx context.Context) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !p.tell() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// tell says where the console is; false as long as nobody listens there.
+func (p *progress) tell() bool {
+	if addr := p.engine.HTTPAddr(); addr != "" && !p.told {
+		p.told = true
+		text := "console: " + consoleAt(addr)
+		if p.terminal { // over the line that shows the progress
+			text = "\r" + text + strings.Repeat(" ", p.width)
+		}
+		fmt.Fprintln(p.out, text)
+	}
+	return p.told
+}
+
+// consoleAt is the console's URL on this machine.
+func consoleAt(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		addr = net.JoinHostPort("localhost", port)
+	}
+	return "http://" + addr + "/console/"
+}
+
 func (p *progress) show() {
+	p.tell()
 	line := p.line()
 	if !p.terminal {
 		fmt.Fprintln(p.out, line)

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tributary-io/tributary/console"
 	"github.com/tributary-io/tributary/engine"
 	app "github.com/tributary-io/tributary/examples/orders"
 	"github.com/tributary-io/tributary/examples/shop"
@@ -26,7 +27,7 @@ type Config struct {
 	Client   []kgo.Opt // TLS and SASL of the brokers; not for an embedded one
 	Registry string    // empty: an embedded one
 	Spec     shop.Spec
-	HTTP     string // address for metrics and health; empty: none
+	HTTP     string // address for the console, metrics and health; empty: none
 	// Lake and State are where the tables and the local state go; empty: below Dir.
 	Lake, State string
 	// Out takes progress and the summary; Terminal says that it is one.
@@ -64,7 +65,7 @@ func (cfg *Config) Engine(c *Cluster, plan *topology.Plan) (*engine.Engine, erro
 		engine.Lake(engine.LakeBatches{Every: batchEvery}),
 	}
 	if cfg.HTTP != "" {
-		opts = append(opts, engine.HTTP(cfg.HTTP))
+		opts = append(opts, engine.HTTP(cfg.HTTP), console.Serve())
 	}
 	return engine.New(plan, opts...)
 }
@@ -227,5 +228,14 @@ func Serve(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	return e.Run(ctx)
+	if cfg.Out == nil {
+		return e.Run(ctx)
+	}
+	show := &progress{out: cfg.Out, engine: e}
+	running, stop := context.WithCancel(ctx)
+	var g errgroup.Group
+	g.Go(func() error { show.announce(running); return nil })
+	err = e.Run(ctx)
+	stop()
+	return errors.Join(err, g.Wait())
 }
