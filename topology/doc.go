@@ -50,4 +50,7 @@
 // Keys are of any type; they are compared by their bytes. Go's generic methods can't speak of ever larger types of their own, so
 // windowed results have types of their own ([WindowedTable], [WindowedStream]), and some operators are functions ([Flatten],
 // [FlattenTable], [Changes]).
+//
+// Some methods show a type parameter [_ onUse]. It is inferred: call them as if it weren't there. With it the compiler makes the code of those methods
+// only that are called (docs/decisions/compile-time.md).
 package topology

@@ -84,9 +84,8 @@ func TestUnknownSerdesAreToldOnce(t *testing.T) {
 
 func TestSerdeOfAnotherTypeIsToldOnce(t *testing.T) {
 	b := topology.NewBuilder("app")
-	s := strings2(b, "t").MapValues(func(v string) order { return order{v} }, topology.ValueSerde(serde.JSON[*order]()))
 	first := line(1)
-	s.To("x")
+	strings2(b, "t").MapValues(func(v string) order { return order{v} }, topology.ValueSerde(serde.JSON[*order]())).To("x")
 	wantProblems(t, b, first)
 }
 

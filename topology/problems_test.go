@@ -69,7 +69,7 @@ func TestProblems(t *testing.T) {
 		"bad store name": {func(b *topology.Builder) { table2(b, "t", topology.Store("")) }, topo, "option Store: the name is empty"},
 		"name used twice": {func(b *topology.Builder) {
 			strings2(b, "t").MapValues(strings.ToUpper, topology.Name("x")).MapValues(strings.ToUpper, topology.Name("x"))
-		}, topo, "x: the name is used by another node already"},
+		}, topo, "x: the name is used by another node already (problems_test.go:"},
 		"table twice": {func(b *topology.Builder) { table2(b, "t"); table2(b, "t") }, topo, "topic t is read by source"},
 		"two types of one topic": {func(b *topology.Builder) {
 			strings2(b, "t")

@@ -137,7 +137,7 @@ func (b *Builder) registerTopic(source, topic string) bool {
 	}
 	if other, taken := b.topics[topic]; taken {
 		b.Problem(TopologyProblem, source,
-			"topic %s is read by source %s already: a topic has one source, use the stream or table that you have", topic, other)
+			"topic %s is read by source %s already%s: a topic has one source, use the stream or table that you have", topic, other, b.whereNode(other))
 		return false
 	}
 	for _, p := range b.patterns {
@@ -227,10 +227,26 @@ func (b *Builder) checkNew(name string) bool {
 		return false
 	}
 	if b.byName[name] != nil {
-		b.Problem(TopologyProblem, name, "the name is used by another node already: names must be unique")
+		b.Problem(TopologyProblem, name, "the name is used by another node already%s: names must be unique", b.whereNode(name))
 		return false
 	}
 	return true
+}
+
+// whereNode says where a node was declared, if it is there.
+func (b *Builder) whereNode(name string) string {
+	if d := b.byName[name]; d != nil {
+		return declaredAt(d.position)
+	}
+	return ""
+}
+
+// declaredAt says where something was declared, if that is known.
+func declaredAt(position string) string {
+	if position == "" {
+		return ""
+	}
+	return " (" + position + ")"
 }
 
 // checkParents is silent about parents that were left out themselves.

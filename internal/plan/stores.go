@@ -33,7 +33,7 @@ func (b *Builder) declareStore(spec *state.Spec) *storeDraft {
 		if s.spec == spec && !s.global {
 			return s
 		}
-		b.Problem(TopologyProblem, "store "+spec.Name, "another store has this name already: names must be unique")
+		b.Problem(TopologyProblem, "store "+spec.Name, "another store has this name already%s: names must be unique", declaredAt(s.position))
 		return nil
 	}
 	if err := spec.Validate(); err != nil {
