@@ -85,6 +85,18 @@ func TestAlertsUseMetricsThatExist(t *testing.T) {
 func TestPromtoolAcceptsTheConfiguration(t *testing.T) {
 	promtool.Check(t, nil, "check", "rules", alertsFile)
 	promtool.Check(t, nil, "check", "config", "prometheus/prometheus.yml")
+	promtool.Check(t, nil, "test", "rules", "prometheus/alerts_test.yml")
+}
+
+// Whoever is alarmed finds the same on the dashboard.
+func TestDashboardShowsWhatAlerts(t *testing.T) {
+	dashboard, err := os.ReadFile(dashboardFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(dashboard), "tributary_heartbeat_age_seconds") {
+		t.Error("the dashboard doesn't show tributary_heartbeat_age_seconds, of which there is an alert")
+	}
 }
 
 func TestDashboardUsesMetricsThatExist(t *testing.T) {
