@@ -16,7 +16,7 @@ type collector struct {
 	e      *Engine
 	r      *runner
 	hand   *txn.Hand
-	ctx    context.Context // of the engine's life: a blocked send ends with it
+	ctx    context.Context // of what is sent: a send that waits for room ends with it, see Engine.sending
 	asking context.Context // of questions to brokers: ends earlier, see Engine.asking
 	arena  []byte
 	turn   uint32 // for records without a key

@@ -19,6 +19,7 @@ import (
 	"github.com/tributary-io/tributary/engine/internal/group"
 	"github.com/tributary-io/tributary/engine/internal/identity"
 	"github.com/tributary-io/tributary/engine/internal/lander"
+	"github.com/tributary-io/tributary/engine/internal/offsets"
 	"github.com/tributary-io/tributary/engine/internal/txn"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/internal/task"
@@ -49,6 +50,10 @@ type Engine struct {
 	// asking ends soon after Run's context: what tasks ask brokers for in the middle of a record must not keep the workers from stopping.
 	asking    context.Context
 	endAsking context.CancelFunc
+	// sending ends with life, or earlier, where brokers that are away keep a task waiting for room while the instance closes.
+	sending    context.Context
+	endSending context.CancelFunc
+	closing    atomic.Bool // Run's context has ended
 
 	identity        *identity.Identity
 	instance        atomic.Pointer[string] // to Instance
@@ -149,7 +154,8 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 }
 
 // Run runs the instance until ctx ends; then it finishes the records in hand, commits, closes everything and leaves the group, and
-// returns nil. It returns an error if it can't start or can't go on, having released everything as well. It can be called once.
+// returns nil; or an *UncommittedError, where brokers or a table's store are away and it has to close without its last commit. It returns another error if
+// it can't start or can't go on, having released everything as well. It can be called once.
 func (e *Engine) Run(ctx context.Context) error {
 	if e.ran.Swap(true) {
 		return errors.New("engine: Run was called before: make a new Engine")
@@ -159,6 +165,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.asking, e.endAsking = context.WithCancel(e.life)
 	defer e.endAsking()
 	e.states.set(Starting)
+	e.sending, e.endSending = context.WithCancel(e.life)
+	defer e.endSending()
 	err := e.run(ctx)
 	if err != nil {
 		e.states.set(Failed)
@@ -168,10 +176,21 @@ func (e *Engine) Run(ctx context.Context) error {
 	return nil
 }
 
-// lastAnswers is how long tasks may still wait, while the instance closes, for what they ask brokers: those that are there answer within that.
+// lastAnswers is how long tasks may still wait, while the instance closes, for what they ask brokers, and for brokers to take a record: those that
+// are there answer within that.
 const lastAnswers = time.Second
 
 func (e *Engine) run(ctx context.Context) (err error) {
+// UncommittedError says that an instance has closed without its last commit: what it did since the one before is done again after the next start, or
+// by the instance that takes its tasks over. Nothing is lost; under AtLeastOnce outputs of that may come twice, and rows for a table come late.
+type UncommittedError struct{ Err error }
+
+func (e *UncommittedError) Error() string {
+	return "closed without the last commit, what was done since the one before is done again after the next start: " + e.Err.Error()
+}
+
+func (e *UncommittedError) Unwrap() error { return e.Err }
+
 	var started closers
 	defer func() { err = errors.Join(err, started.close()) }()
 	if err := e.start(ctx, &started); err != nil {
@@ -183,9 +202,11 @@ func (e *Engine) run(ctx context.Context) (err error) {
 	e.states.set(Rebalancing)
 	stopped := context.AfterFunc(ctx, func() { // a hanging broker must not hold up the end for ever
 		e.states.set(Draining)
+		e.closing.Store(true)
 		time.AfterFunc(min(lastAnswers, e.cfg.closing), e.endAsking)
 		time.AfterFunc(e.cfg.closing, e.endLife)
 	})
+		e.watchSending()
 	defer stopped()
 
 	e.retryTables()
@@ -195,10 +216,45 @@ func (e *Engine) run(ctx context.Context) (err error) {
 		err = e.drain()
 	}
 	leave()
+	var last error // that the last commit met
+	if errors.As(err, new(*UncommittedError)) {
+		e.log.Warn("the instance closes without its last commit: what was done since the one before is done again", "error", err)
+		last, err = err, nil // it is closed in order all the same
+	}
 	if jerr := <-joined; jerr != nil && err == nil {
 		err = jerr
 	}
-	return e.closeTasks(err)
+	if doneByOthers(last) {
+		last = nil
+	}
+	return errors.Join(last, e.closeTasks(err))
+}
+
+// doneByOthers tells that an instance lost its tasks before its last commit, as it may in any rebalance: others do its work already.
+func doneByOthers(err error) bool {
+	uncommitted, ok := err.(*UncommittedError)
+	return ok && offsets.LostMembership(uncommitted.Err)
+}
+
+// watchSending ends the sending where a task, while the instance closes, waits for room and brokers take no record for a while: it would wait in the middle
+// of its record, and nothing could be committed before.
+func (e *Engine) watchSending() {
+	const looks = 4
+	tick := time.NewTicker(lastAnswers / looks)
+	defer tick.Stop()
+	for still, before := 0, int64(-1); still < looks; {
+		select {
+		case <-e.life.Done():
+			return
+		case <-tick.C:
+		}
+		taken, waiting := e.producer.Waiting()
+		if still++; !waiting || taken != before {
+			still, before = 0, taken
+		}
+	}
+	e.log.Warn("brokers take no records, and a task waits for room: its work is given up, since the instance closes")
+	e.endSending()
 }
 
 // join starts the membership. leave ends it; joined then has its error.
@@ -218,31 +274,31 @@ func (e *Engine) join() (joined chan error, leave func()) {
 // drain commits what is done and lands what is open.
 func (e *Engine) drain() error {
 	e.log.Info("closing: committing what is done")
+	e.closing.Store(true)
 	e.states.set(Draining)
 	if e.held { // a generation is being made: a commit has to wait for it
 		e.awaitGeneration()
 	}
-	var errs []error
+	var unlanded error
 	if len(e.landers) > 0 {
 		ctx, cancel := context.WithTimeout(e.life, e.cfg.closing/2)
 		err := e.landAll(ctx, slices.Collect(maps.Values(e.landers)))
 		cancel()
 		if errors.Is(err, errDeadLettersOpen) || errors.Is(err, context.DeadlineExceeded) { // brokers or the tables' store are away
-			e.log.Warn("rows in hand are not landed: they are read again after the next start", "error", err)
-			err = nil
+			err = &UncommittedError{fmt.Errorf("rows in hand are not landed: %w", err)}
+		} else if errors.As(err, new(*UncommittedError)) { // a commit came to nothing: the next would know of half of the work
+			return err
 		}
-		errs = append(errs, err)
+		unlanded = err
 	}
-	e.ending = true
 	err := e.commitNow()
-	if errors.Is(err, errNotCommitted) {
-		e.log.Warn("what was done since the last commit is not committed: it is done again after the next start", "error", err)
-		return errors.Join(errs...)
-	}
 	if err == nil {
 		err = e.drainGlobal()
 	}
-	return errors.Join(append(errs, err)...)
+	if unlanded != nil {
+		return errors.Join(unlanded, err)
+	}
+	return err
 }
 
 // awaitGeneration handles mails until commits are possible, for a bounded time.

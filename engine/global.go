@@ -205,8 +205,7 @@ func (e *Engine) drainGlobal() error {
 	ctx, cancel := context.WithTimeout(e.life, e.cfg.closing/3)
 	defer cancel()
 	if err := e.letters.flush(ctx); ctx.Err() != nil {
-		e.log.Warn("dead letters of global tables are not written: their records are read again after the next start", "error", err)
-		return nil
+		return &UncommittedError{fmt.Errorf("dead letters of global tables are not written: %w", err)}
 	} else if err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"github.com/tributary-io/tributary/engine/internal/assign"
 	"github.com/tributary-io/tributary/engine/internal/group"
 	"github.com/tributary-io/tributary/internal/task"
@@ -300,6 +302,9 @@ func (e *Engine) dropLost() error {
 		return fmt.Errorf("drop lost tasks: %w", err)
 	}
 	e.dropLake()
+	if e.closing.Load() { // what the tasks have sent is in the open transaction
+		return &UncommittedError{fmt.Errorf("the membership was lost: %w", kerr.UnknownMemberID)}
+	}
 	if err := e.resetProducer(e.life, e.showTrouble); err != nil {
 		return err
 	}

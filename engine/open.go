@@ -325,7 +325,7 @@ func setAside(dir string, now time.Time) error {
 
 // makeTask makes the task and its collector anew.
 func (e *Engine) makeTask(r *runner) error {
-	r.out = &collector{e: e, r: r, hand: e.producer.Hand(), ctx: e.life, asking: e.asking}
+	r.out = &collector{e: e, r: r, hand: e.producer.Hand(), ctx: e.sending, asking: e.asking}
 	cfg := task.Config{
 		ApplicationID: e.plan.ApplicationID, ID: r.spec.id, Subtopologies: r.spec.subs, Inputs: r.spec.inputs,
 		Collector: r.out, Handlers: e.cfg.handlers, Clock: e.cfg.clock, Logger: e.log.With("task", taskOf(r.spec.id)),

@@ -228,7 +228,8 @@ func RebalanceTimeout(d time.Duration) Option { return func(c *config) { c.rebal
 // TransactionTimeout bounds how long a dead instance's open transaction holds up readers and the instance that takes over. Default: 10 s.
 func TransactionTimeout(d time.Duration) Option { return func(c *config) { c.transaction = d } }
 
-// CloseTimeout bounds draining and committing after Run's context has ended. Default: 30 s.
+// CloseTimeout bounds draining and committing after Run's context has ended. Default: 30 s. It is waited for slow brokers and tables; where brokers take
+// no records, a task that waits for room for its output gives up after a second, since the commit would wait for it in vain.
 func CloseTimeout(d time.Duration) Option { return func(c *config) { c.closing = d } }
 
 // StayInGroup keeps the instance's place in the group when it closes, for a quick restart: nobody takes its tasks over before the session

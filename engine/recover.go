@@ -11,16 +11,13 @@ import (
 	"github.com/tributary-io/tributary/engine/internal/txn"
 )
 
-// errNotCommitted says that the last commit before the end came to nothing. Nothing is lost: its work is done again after the next start.
-var errNotCommitted = errors.New("the last commit failed")
-
 // recover takes back what wasn't clearly committed. The gate is closed. The producer starts anew, which ends the transaction one way or the
 // other; the tasks that had a part in it are made anew, and go on from what the committed offsets and the changelogs then say. Whether the
 // commit had landed makes no difference to that. The others have lain down where they found the producer broken, and are woken.
 func (e *Engine) recover(w *commitWork, outcome txn.Outcome, cause error) error {
 	defer e.wakeAll()
-	if e.life.Err() != nil {
-		return fmt.Errorf("the last commit: %w", cause)
+	if e.closing.Load() { // nothing would come of beginning anew
+		return &UncommittedError{cause}
 	}
 	if e.learn(e.producer.Refused()) {
 		e.log.Warn("a broker refused records: the work is done again, and they go to the production-error handler", "error", cause)
@@ -28,9 +25,6 @@ func (e *Engine) recover(w *commitWork, outcome txn.Outcome, cause error) error 
 		return fmt.Errorf("commit: %w", cause)
 	} else {
 		e.trouble(outcome, cause)
-	}
-	if e.ending { // nothing would come of it
-		return fmt.Errorf("%w: %w", errNotCommitted, cause)
 	}
 	if unknownTopic(cause) {
 		if err := e.vanished(e.life, e.showTrouble, e.knownFor(cause)); err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -102,7 +103,10 @@ func TestLimitsThatCantBeRead(t *testing.T) {
 	a.produce("in", 1, "v")
 	<-asked
 	began := time.Now()
-	i.stop(t)
+	i.cancel()
+	if err := i.failure(t); !errors.As(err, new(*UncommittedError)) {
+		t.Errorf("Run: %v, want an error that says that the record's work is done again", err)
+	}
 	if took := time.Since(began); took > 15*time.Second {
 		t.Errorf("closing took %v", took)
 	}

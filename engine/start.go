@@ -113,8 +113,8 @@ func (e *Engine) makeClients(ctx context.Context, started *closers) (err error) 
 		return err
 	}
 	started.add(func() error { e.inputs.Close(); return nil })
-	cfg := txn.Config{Client: append(e.clientOptions("producer"), kgo.MaxBufferedRecords(20_000), kgo.MaxBufferedBytes(e.cfg.producerBytes()),
-		kgo.ProducerBatchMaxBytesFn(e.limits.batchBytes)), Timeout: e.cfg.transaction, Logger: e.log}
+	cfg := txn.Config{Client: append(e.clientOptions("producer"), kgo.ProducerBatchMaxBytesFn(e.limits.batchBytes)),
+		Timeout: e.cfg.transaction, Records: 20_000, Bytes: e.cfg.producerBytes(), Logger: e.log}
 	if e.cfg.guarantee == ExactlyOnce {
 		cfg.TransactionalID = e.identity.TransactionalID(e.cfg.txnPrefix + e.plan.ApplicationID)
 	}

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"time"
@@ -49,5 +50,9 @@ func serve(ctx context.Context, args instanceArgs) error {
 	if err != nil {
 		return err
 	}
-	return e.Run(ctx)
+	err = e.Run(ctx)
+	if errors.As(err, new(*engine.UncommittedError)) { // it was stopped while brokers were away
+		return nil
+	}
+	return err
 }

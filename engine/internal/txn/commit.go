@@ -73,6 +73,9 @@ func (p *Producer) Commit(ctx context.Context, of ...Offsets) (Outcome, error) {
 	if t == nil {
 		return Aborted, errors.New("commit: no transaction is open")
 	}
+	if err := t.failed(); err != nil && !IsRefusal(err) { // others may be refused, too: all are to be known
+		return Aborted, err
+	}
 	if err := p.client.Flush(ctx); err != nil {
 		return Aborted, fmt.Errorf("flush: %w", err)
 	}

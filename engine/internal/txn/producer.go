@@ -23,7 +23,9 @@ type Config struct {
 	// Timeout is how long a transaction may stay open before the coordinator aborts it. It bounds how long readers, and an
 	// instance that takes over, wait for a dead one.
 	Timeout time.Duration
-	Logger  *slog.Logger
+	// Records and Bytes bound what is on its way to the brokers; who produces more waits. 0: the client's own bound for Records, none for Bytes.
+	Records, Bytes int
+	Logger         *slog.Logger
 }
 
 // Producer produces records in transactions. Many goroutines may produce at once, each with a Hand of its own; the other methods
@@ -31,6 +33,7 @@ type Config struct {
 type Producer struct {
 	cfg    Config
 	client *kgo.Client
+	shown  atomic.Pointer[kgo.Client] // the same, to Waiting
 	// implicit is whether the cluster runs transactions of version 2 (KIP-890): requests add themselves to the transaction,
 	// and each end gives a new epoch.
 	implicit bool
@@ -82,11 +85,18 @@ func (p *Producer) Reset(ctx context.Context) error {
 	if p.cfg.TransactionalID != "" {
 		opts = append(opts, kgo.TransactionalID(p.cfg.TransactionalID), kgo.TransactionTimeout(p.cfg.Timeout))
 	}
+	if p.cfg.Records > 0 {
+		opts = append(opts, kgo.MaxBufferedRecords(p.cfg.Records))
+	}
+	if p.cfg.Bytes > 0 {
+		opts = append(opts, kgo.MaxBufferedBytes(p.cfg.Bytes))
+	}
 	client, err := kgo.NewClient(opts...)
 	if err != nil {
 		return fmt.Errorf("producer: %w", err)
 	}
 	p.client = client
+	p.shown.Store(client)
 	if err := p.init(ctx); err != nil {
 		return fmt.Errorf("producer %s: %w", p.cfg.TransactionalID, err)
 	}
@@ -136,6 +146,7 @@ func (p *Producer) identify(ctx context.Context) error {
 func (p *Producer) Close() {
 	p.current.Store(nil)
 	if p.client != nil {
+		p.shown.Store(nil)
 		p.client.Close()
 		p.client = nil
 	}
@@ -200,4 +211,18 @@ func (p *Producer) Err() error {
 		return t.failed()
 	}
 	return nil
+}
+
+// Waiting tells whether a hand waits for room, and how many records of the open transaction brokers have taken. Any goroutine may ask.
+func (p *Producer) Waiting() (taken int64, waiting bool) {
+	if t := p.current.Load(); t != nil {
+		taken = t.written.Load()
+	}
+	client := p.shown.Load()
+	if client == nil {
+		return taken, false
+	}
+	// The client counts those that wait, too.
+	waiting = p.cfg.Records > 0 && client.BufferedProduceRecords() > int64(p.cfg.Records) || p.cfg.Bytes > 0 && client.BufferedProduceBytes() > int64(p.cfg.Bytes)
+	return taken, waiting
 }

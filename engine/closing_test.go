@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/tributary-io/tributary/engine/internal/brokertest"
+	"github.com/tributary-io/tributary/engine/internal/fetch"
+	"github.com/tributary-io/tributary/internal/faultproxy"
+	"github.com/tributary-io/tributary/serde"
+	"github.com/tributary-io/tributary/topology"
+)
+
+// vanishNetwork takes the brokers away: what is open is held for ever, and nothing new is let through.
+func vanishNetwork(n *faultproxy.Network) {
+	n.Refuse(true)
+	for _, c := range n.Conns() {
+		c.BlackHole(true)
+	}
+}
+
+// A task that waits for room in a full producer, in the middle of a record, doesn't hold up the end where brokers are away, and Run says that the
+// last commit is missing. The next start does its work again.
+func TestCloseDoesNotWaitForRoom(t *testing.T) {
+	const many = 25_000 // more than a producer takes
+	a := newApp(t, brokertest.Embedded(t), "room")
+	a.create("in", 1)
+	a.create("out", 1)
+	first, cut := make(chan struct{}, 1), make(chan struct{})
+	plan := func(gated bool) *topology.Plan {
+		b := topology.NewBuilder(a.name)
+		b.Stream(a.topic("in"), serde.String, serde.String).
+			FlatMapValues(func(v string, emit func(string)) {
+				if gated {
+					first <- struct{}{}
+					<-cut
+				}
+				for range many {
+					emit(v)
+				}
+			}).
+			To(a.topic("out"))
+		return build(b)
+	}
+	n := proxied(t)
+	i := a.start(plan(true), "i1", through(n), CloseTimeout(5*time.Minute))
+	a.produce("in", 1, "v")
+	<-first
+	vanishNetwork(n)
+	close(cut)
+	eventually(t, "the task waits for room", func() bool { _, waiting := i.producer.Waiting(); return waiting })
+	i.cancel()
+	var uncommitted *UncommittedError
+	if err := i.failure(t); !errors.As(err, &uncommitted) {
+		t.Fatalf("Run: %v, want an error that says that the last commit is missing", err)
+	}
+
+	out := a.read("out")
+	i = a.start(plan(false), "i1")
+	eventually(t, "all is there", func() bool { return len(out.all()) >= many })
+	i.stop(t)
+	if got := len(out.all()); got != many {
+		t.Errorf("%d records are there, want %d", got, many)
+	}
+}
+
+// Brokers that are slow, but there, get the time that a close may take: nothing is given up while they take records.
+func TestCloseWaitsForSlowBrokers(t *testing.T) {
+	const many = 60_000
+	a := newApp(t, brokertest.Embedded(t), "slowroom")
+	a.create("in", 1)
+	a.create("out", 1)
+	b := topology.NewBuilder(a.name)
+	began := make(chan struct{}, 1)
+	b.Stream(a.topic("in"), serde.String, serde.String).
+		FlatMapValues(func(v string, emit func(string)) {
+			began <- struct{}{}
+			for range many {
+				emit(v)
+			}
+		}).
+		To(a.topic("out"))
+	n := proxied(t)
+	i := a.start(build(b), "i1", through(n))
+	out := a.read("out")
+	i.await(t, "runs", func(s Stats) bool { return s.State == Running })
+	for _, c := range n.Conns() {
+		c.Delay(100 * time.Millisecond)
+	}
+	a.produce("in", 1, "v")
+	<-began
+	i.stop(t)
+	eventually(t, "all is there", func() bool { return len(out.all()) == many })
+}
+
+// An instance that is thrown out of its group while it closes commits nothing of what it has sent, and there is nothing that a user would have to know
+// of: others do its work.
+func TestLossOfMembershipAtCloseIsNoError(t *testing.T) {
+	e, _ := withoutBrokers(t)
+	var err error
+	if e.inputs, err = fetch.NewInputs(fetch.InputsConfig{Client: e.clientOptions("test"), MaxBytes: 1 << 20, MaxPartitionBytes: 1 << 20, MaxWait: time.Second}); err != nil {
+		t.Fatal(err)
+	}
+	defer e.inputs.Close()
+	e.members = newMembers(e, "")
+	e.members.Lost(errors.New("the session ended"))
+	e.closing.Store(true)
+	if err := e.dropLost(); !doneByOthers(err) {
+		t.Errorf("got %v, want the loss", err)
+	}
+}
