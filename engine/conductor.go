@@ -101,6 +101,7 @@ func (e *Engine) conduct(ctx context.Context) error {
 			tick.Reset(e.cfg.commitInterval) // between commits, so that slow ones leave time for work
 			e.purge()
 			e.tendStandbys()
+			e.trimBuffers()
 		case <-e.mail.ready:
 			mails := e.mail.take()
 			for i, mail := range mails {

@@ -61,6 +61,7 @@ type Engine struct {
 	restoreClient   *kgo.Client            // reads changelogs and global topics
 	inputs          *fetch.Inputs
 	intake          *intake
+	goShare         goShare      // of a memory budget
 	uncommitted     atomic.Int64 // bytes of uncommitted state: see tellWritten
 	producer        *txn.Producer
 	resources       *state.Resources
@@ -102,16 +103,16 @@ type Engine struct {
 	openLandersShown atomic.Pointer[map[string]*lander.Lander]
 
 	// The conductor's own.
-	runners  map[task.ID]*runner
-	standbys map[task.ID]*standby
-	losses   int // of membership, that were dealt with
-	held     bool
-	ending   bool // no commit comes after the next one
-	troubled bool
-	failures int // commits that failed in a row
-	purging  bool
-	purgedAt time.Time
-	purgedTo map[task.TopicPartition]int64
+	runners   map[task.ID]*runner
+	standbys  map[task.ID]*standby
+	losses    int // of membership, that were dealt with
+	held      bool
+	troubled  bool
+	failures  int // commits that failed in a row
+	purging   bool
+	purgedAt  time.Time
+	trimmedAt time.Time
+	purgedTo  map[task.TopicPartition]int64
 	// purgeRefused are the topics of which it was said that their records may not be deleted.
 	purgeRefused map[string]bool
 	parting      map[task.ID]int // runners that are shut, and whose openers have their stores yet
@@ -164,9 +165,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer e.endLife()
 	e.asking, e.endAsking = context.WithCancel(e.life)
 	defer e.endAsking()
-	e.states.set(Starting)
 	e.sending, e.endSending = context.WithCancel(e.life)
 	defer e.endSending()
+	e.states.set(Starting)
 	err := e.run(ctx)
 	if err != nil {
 		e.states.set(Failed)
@@ -180,7 +181,6 @@ func (e *Engine) Run(ctx context.Context) error {
 // are there answer within that.
 const lastAnswers = time.Second
 
-func (e *Engine) run(ctx context.Context) (err error) {
 // UncommittedError says that an instance has closed without its last commit: what it did since the one before is done again after the next start, or
 // by the instance that takes its tasks over. Nothing is lost; under AtLeastOnce outputs of that may come twice, and rows for a table come late.
 type UncommittedError struct{ Err error }
@@ -191,6 +191,7 @@ func (e *UncommittedError) Error() string {
 
 func (e *UncommittedError) Unwrap() error { return e.Err }
 
+func (e *Engine) run(ctx context.Context) (err error) {
 	var started closers
 	defer func() { err = errors.Join(err, started.close()) }()
 	if err := e.start(ctx, &started); err != nil {
@@ -201,12 +202,12 @@ func (e *UncommittedError) Unwrap() error { return e.Err }
 	}
 	e.states.set(Rebalancing)
 	stopped := context.AfterFunc(ctx, func() { // a hanging broker must not hold up the end for ever
-		e.states.set(Draining)
 		e.closing.Store(true)
+		e.states.set(Draining)
 		time.AfterFunc(min(lastAnswers, e.cfg.closing), e.endAsking)
 		time.AfterFunc(e.cfg.closing, e.endLife)
-	})
 		e.watchSending()
+	})
 	defer stopped()
 
 	e.retryTables()
@@ -215,12 +216,12 @@ func (e *UncommittedError) Unwrap() error { return e.Err }
 	if err == nil {
 		err = e.drain()
 	}
-	leave()
 	var last error // that the last commit met
 	if errors.As(err, new(*UncommittedError)) {
 		e.log.Warn("the instance closes without its last commit: what was done since the one before is done again", "error", err)
 		last, err = err, nil // it is closed in order all the same
 	}
+	leave()
 	if jerr := <-joined; jerr != nil && err == nil {
 		err = jerr
 	}
@@ -273,8 +274,8 @@ func (e *Engine) join() (joined chan error, leave func()) {
 
 // drain commits what is done and lands what is open.
 func (e *Engine) drain() error {
-	e.log.Info("closing: committing what is done")
 	e.closing.Store(true)
+	e.log.Info("closing: committing what is done")
 	e.states.set(Draining)
 	if e.held { // a generation is being made: a commit has to wait for it
 		e.awaitGeneration()

@@ -234,6 +234,9 @@ func (e *Engine) applyGlobal(r *runner) error {
 	if err == nil {
 		err = gen.Apply(nil, meta)
 	}
+	if err == nil {
+		gen.Release()
+	}
 	r.inMu.Lock()
 	r.tellWritten()
 	r.inMu.Unlock()

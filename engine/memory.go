@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"context"
 	"os"
 	"runtime/debug"
 	"sync"
+	"time"
 )
 
 // MemoryBudget is what an instance may keep in memory, in bytes: one number for all that grows under load, divided over its parts. It is that of the
@@ -16,9 +18,10 @@ import (
 //   - 1/16, 8 MB at least: records on their way to the brokers
 //   - 1/5: open lake batches (LakeBatches.Budget), if there are any
 //
-// The rest is for the Go collector, which is told to keep what the runtime holds below the budget, less what lies outside of the Go heap
-// (debug.SetMemoryLimit, for the process as long as Run runs; GOMEMLIMIT goes before it). Options given later set parts of their own. Each task with
-// state takes some 300 kB for its database whatever the budget, and its write buffer is not made smaller than 256 kB.
+// The rest, and what stores don't take of their parts, is for the Go heap: the collector is told to keep what the runtime holds below the budget, less
+// what lies outside of it just now (debug.SetMemoryLimit), and not to work before that is near (debug.SetGCPercent(400), if it is 100). Both are the
+// process's as long as Run runs; GOMEMLIMIT and GOGC of the environment go before them. Options given later set parts of their own. Each task with state takes
+// some 300 kB for its database whatever the budget, and its write buffer is not made smaller than 256 kB.
 //
 // Without a budget each part has its own default, and the collector lets the Go heap grow to twice what is live.
 func MemoryBudget(bytes int64) Option {
@@ -48,47 +51,124 @@ func (c *config) producerBytes() int {
 	return int(max(c.memory/16, 8<<20))
 }
 
-// goMemory is what the Go runtime may hold of the budget: all but what lies outside of it, and what threads and fragments take.
-func (c *config) goMemory() int64 {
-	outside := c.state.RowBytes + c.state.CacheBytes
+// goMemory is what the Go runtime may hold of the budget where stores take so many bytes outside of it: all but that, something for them to grow until
+// the next look, and what threads and fragments take.
+func (c *config) goMemory(stores int64) int64 {
+	outside := min(stores+c.memory/16, c.state.RowBytes+c.state.CacheBytes)
 	return max(c.memory-outside-12<<20-c.memory/16, leastMemory/4)
 }
 
+// goPercent is how far the Go heap may grow over what is live where there is a limit: the limit says when to collect then, as in a JVM. With Go's own
+// 100 the collector would run at twice what is live, however far below the limit that is.
+const goPercent = 400
+
 // goLimits adds up what the instances of this process leave to the Go runtime.
-var goLimits struct {
-	mu     sync.Mutex
-	total  int64
-	before int64 // the limit that was there without them
+var goLimits limitsOfGo
+
+type limitsOfGo struct {
+	mu        sync.Mutex
+	instances int
+	total     int64
+	before    int64 // the limit that was there without them
+	percent   int   // and the percentage; 0: it is left alone
 }
 
-// limitGo sets the runtime's limit by the budget; the result takes it back.
-func (c *config) limitGo() (undo func() error) {
-	if c.memory == 0 || os.Getenv("GOMEMLIMIT") != "" {
-		return func() error { return nil }
+// begin notes what there is without instances. mu must be held.
+func (l *limitsOfGo) begin() {
+	l.before, l.percent = debug.SetMemoryLimit(-1), 0
+	if os.Getenv("GOGC") != "" {
+		return
 	}
-	own := c.goMemory()
-	addGoLimit(own)
-	return func() error { addGoLimit(-own); return nil }
+	if before := debug.SetGCPercent(goPercent); before == 100 {
+		l.percent = before
+	} else {
+		debug.SetGCPercent(before)
+	}
 }
 
-func addGoLimit(bytes int64) {
+// limit sets the runtime's limit. mu must be held.
+func (l *limitsOfGo) limit(bytes int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(bytes)
+	}
+}
+
+// goShare is an instance's part of the runtime's limit.
+type goShare struct{ bytes int64 }
+
+// claim makes the share so large; the first share of a process sets the percentage, too. GOMEMLIMIT and GOGC go before both, and so does a percentage
+// that the program has set.
+func (s *goShare) claim(bytes int64) {
 	l := &goLimits
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.total == 0 {
-		l.before = debug.SetMemoryLimit(-1)
+	if s.bytes == 0 {
+		if l.instances++; l.instances == 1 {
+			l.begin()
+		}
 	}
-	if l.total += bytes; l.total == 0 {
-		debug.SetMemoryLimit(l.before)
+	l.total += bytes - s.bytes
+	s.bytes = bytes
+	l.limit(min(l.total, l.before))
+}
+
+// release gives the share up; the last one leaves the runtime as it was.
+func (s *goShare) release() {
+	l := &goLimits
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.bytes == 0 {
 		return
 	}
-	debug.SetMemoryLimit(min(l.total, l.before))
+	l.total -= s.bytes
+	s.bytes = 0
+	if l.instances--; l.instances > 0 {
+		l.limit(min(l.total, l.before))
+		return
+	}
+	l.limit(l.before)
+	if l.percent != 0 {
+		debug.SetGCPercent(l.percent)
+	}
+}
+
+// memoryLook is the time between looks at what stores take.
+const memoryLook = 250 * time.Millisecond
+
+// shareGo gives the Go runtime what stores don't take of the budget, until ctx ends.
+func (e *Engine) shareGo(ctx context.Context) {
+	tick := time.NewTicker(memoryLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		stores := e.resources.RowBytes() + e.resources.CacheBytes() + e.resources.MemtableBytes()
+		// The runtime stops all for a moment to take a limit: small changes aren't worth it.
+		if now := e.cfg.goMemory(stores); now < e.goShare.bytes-e.cfg.memory/64 || now > e.goShare.bytes+e.cfg.memory/64 {
+			e.goShare.claim(now)
+		}
+	}
+}
+
+// trimEvery is how long write buffers are kept that no store uses.
+const trimEvery = 10 * time.Second
+
+// trimBuffers gives up write buffers that no store has used for a while: they are those of the largest commits.
+func (e *Engine) trimBuffers() {
+	if now := e.cfg.clock(); now.Sub(e.trimmedAt) >= trimEvery {
+		e.trimmedAt = now
+		e.resources.Trim()
+	}
 }
 
 // MemoryStats is what an instance keeps in memory of what its budget divides, in bytes.
 type MemoryStats struct {
 	Rows  int64 // rows and filters in front of the stores
-	Cache int64 // block cache and memtables
+	Cache int64 // blocks of the databases' tables
+	Spare int64 // write buffers that no store uses at the moment
 	Write int64 // uncommitted state, as of the tasks' last slices of work
 	Input int64 // fetched records
 }
@@ -97,7 +177,7 @@ type MemoryStats struct {
 func (e *Engine) memoryStats() MemoryStats {
 	m := MemoryStats{Write: e.uncommitted.Load(), Input: e.intake.bytes.Load()}
 	if res := e.resourcesShown.Load(); res != nil {
-		m.Rows, m.Cache = res.RowBytes(), res.CacheBytes()
+		m.Rows, m.Cache, m.Spare = res.RowBytes(), res.CacheBytes(), res.SpareBytes()
 	}
 	return m
 }

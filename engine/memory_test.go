@@ -8,9 +8,13 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
+	"github.com/tributary-io/tributary/serde"
+	"github.com/tributary-io/tributary/topology"
 )
 
 // anonymous is the memory of a process that isn't backed by files, in bytes: heap, stacks and mappings of its own.
@@ -63,42 +67,133 @@ func TestMemoryBudgetHolds(t *testing.T) {
 	}
 }
 
-// The parts don't add up to more than the budget, with what they take twice.
+// The parts don't add up to more than the budget, with what they take twice, whatever the stores take.
 func TestMemoryIsDivided(t *testing.T) {
 	for _, budget := range []int64{leastMemory, 256 << 20, 4 << 30} {
 		c := defaults()
 		MemoryBudget(budget)(&c)
 		outside := c.state.RowBytes + c.state.CacheBytes
-		live := 2*c.writeBuffer + 2*c.inputBuffer + int64(c.producerBytes())
-		if c.goMemory()+outside >= budget {
-			t.Errorf("budget %d: %d for the Go runtime and %d outside of it", budget, c.goMemory(), outside)
+		for _, stores := range []int64{0, outside / 2, outside, 2 * outside} {
+			if c.goMemory(stores)+min(stores, outside) >= budget {
+				t.Errorf("budget %d: %d for the Go runtime and %d outside of it", budget, c.goMemory(stores), stores)
+			}
 		}
-		if live > c.goMemory() {
-			t.Errorf("budget %d: %d may be live of the %d of the Go runtime", budget, live, c.goMemory())
+		if c.goMemory(0) < c.goMemory(outside)+outside-budget/16 {
+			t.Errorf("budget %d: the Go runtime has %d where stores take nothing, and %d where they take all", budget, c.goMemory(0), c.goMemory(outside))
+		}
+		live := 2*c.writeBuffer + 2*c.inputBuffer + int64(c.producerBytes())
+		if live > c.goMemory(outside) {
+			t.Errorf("budget %d: %d may be live of the %d of the Go runtime", budget, live, c.goMemory(outside))
 		}
 	}
 }
 
-// The runtime's limit is that of all instances of the process, and what it was before when they are gone.
+func goPercentNow() int {
+	percent := debug.SetGCPercent(-1)
+	debug.SetGCPercent(percent)
+	return percent
+}
+
+// The runtime's limit is that of all instances of the process, and what it was before when they are gone; so is the percentage.
 func TestGoLimitsAddUp(t *testing.T) {
+	if os.Getenv("GOMEMLIMIT") != "" || os.Getenv("GOGC") != "" {
+		t.Skip("SKIPPED: GOMEMLIMIT and GOGC go before the budget")
+	}
 	before := debug.SetMemoryLimit(-1)
+	defer debug.SetGCPercent(goPercentNow())
+	for _, percent := range []int{100, 50} { // 50: the program has set it
+		debug.SetGCPercent(percent)
+		var first, second goShare
+		first.claim(300 << 20)
+		second.claim(400 << 20)
+		first.claim(100 << 20)
+		if got := debug.SetMemoryLimit(-1); got != 500<<20 {
+			t.Errorf("limit %d with two instances, want %d", got, 500<<20)
+		}
+		if got := goPercentNow(); got != goPercent && percent == 100 || got != 50 && percent == 50 {
+			t.Errorf("percentage %d, it was %d", got, percent)
+		}
+		first.release()
+		first.release()
+		if got := debug.SetMemoryLimit(-1); got != 400<<20 {
+			t.Errorf("limit %d with the second instance, want %d", got, 400<<20)
+		}
+		second.release()
+		if got := debug.SetMemoryLimit(-1); got != before {
+			t.Errorf("limit %d afterwards, it was %d", got, before)
+		}
+		if got := goPercentNow(); got != percent {
+			t.Errorf("percentage %d afterwards, it was %d", got, percent)
+		}
+	}
+}
+
+// The environment goes before the budget.
+func TestEnvironmentGoesBeforeTheBudget(t *testing.T) {
+	t.Setenv("GOGC", "100")
+	t.Setenv("GOMEMLIMIT", "1GiB")
+	limit, percent := debug.SetMemoryLimit(-1), goPercentNow()
+	var s goShare
+	s.claim(300 << 20)
+	defer s.release()
+	if debug.SetMemoryLimit(-1) != limit || goPercentNow() != percent {
+		t.Errorf("limit %d and percentage %d, they were %d and %d", debug.SetMemoryLimit(-1), goPercentNow(), limit, percent)
+	}
+}
+
+// What stores don't take is the Go heap's, and theirs again as they grow.
+func TestGoHeapHasWhatStoresLeave(t *testing.T) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		t.Skip("SKIPPED: GOMEMLIMIT goes before the budget")
 	}
-	c := defaults()
-	MemoryBudget(1 << 30)(&c)
-	first, second := c.limitGo(), c.limitGo()
-	if got := debug.SetMemoryLimit(-1); got != 2*c.goMemory() {
-		t.Errorf("limit %d with two instances, want %d", got, 2*c.goMemory())
+	a := newApp(t, brokertest.Embedded(t), "leave")
+	a.create("in", 2)
+	a.create("out", 1)
+	const budget = leastMemory
+	i := a.start(counts(a.name), "i1", MemoryBudget(budget))
+	i.await(t, "runs", func(s Stats) bool { return s.State == Running })
+	empty := debug.SetMemoryLimit(-1)
+	if empty < budget*2/3 {
+		t.Errorf("the Go runtime has %d MB of %d while the stores are empty", empty>>20, budget>>20)
 	}
-	for _, undo := range []func() error{first, second} {
-		if err := undo(); err != nil {
-			t.Fatal(err)
-		}
+	pad := strings.Repeat("x", 1000)
+	values := make([]string, 30_000)
+	for n := range values {
+		values[n] = fmt.Sprint(n, pad)
 	}
-	if got := debug.SetMemoryLimit(-1); got != before {
-		t.Errorf("limit %d afterwards, it was %d", got, before)
+	a.produce("in", 2, values...)
+	i.await(t, "the stores have grown", func(s Stats) bool { return s.Memory.Rows > budget/8 })
+	eventually(t, "the Go runtime's limit follows", func() bool {
+		limit, m := debug.SetMemoryLimit(-1), i.Stats().Memory
+		return limit < empty-budget/16 && limit+m.Rows+m.Cache < budget
+	})
+	i.stop(t)
+}
+
+// The write buffers of a global table are there for others once its rows are applied, are counted, and go after a while in which nobody takes them.
+func TestBuffersOfGlobalTablesAreGivenBack(t *testing.T) {
+	a := newApp(t, brokertest.Embedded(t), "buffers")
+	a.create("in", 1)
+	a.create("table", 1)
+	a.create("out", 1)
+	b := topology.NewBuilder(a.name)
+	table := b.GlobalTable(a.topic("table"), serde.String, serde.String)
+	b.Stream(a.topic("in"), serde.String, serde.String).
+		JoinGlobal(table, func(k, _ string) string { return k }, func(v, w string) string { return v + w }).
+		To(a.topic("out"))
+	var later atomic.Int64
+	i := a.start(build(b), "i1", Clock(func() time.Time { return time.Now().Add(time.Duration(later.Load())) }))
+	i.await(t, "runs", func(s Stats) bool { return s.State == Running })
+	a.produce("table", 1, "v")
+	i.await(t, "the buffer lies ready", func(s Stats) bool { return s.Memory.Spare > 0 })
+	if spare := serves(t, i)["tributary_memory_bytes{spare}"]; spare == 0 {
+		t.Error("the metrics don't have it")
 	}
+	eventually(t, "it is given up", func() bool {
+		later.Add(int64(trimEvery))
+		return i.Stats().Memory.Spare == 0
+	})
+	i.stop(t)
 }
 
 func TestBudgetIsChecked(t *testing.T) {

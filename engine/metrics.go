@@ -128,7 +128,7 @@ func (c *statsCollector) Collect(ch chan<- prometheus.Metric) {
 	if !s.Heard.IsZero() {
 		gauge(c.heartbeatAge, max(0, time.Since(s.Heard).Seconds()))
 	}
-	for part, bytes := range map[string]int64{"rows": s.Memory.Rows, "cache": s.Memory.Cache, "write": s.Memory.Write, "input": s.Memory.Input} {
+	for part, bytes := range map[string]int64{"rows": s.Memory.Rows, "cache": s.Memory.Cache, "spare": s.Memory.Spare, "write": s.Memory.Write, "input": s.Memory.Input} {
 		gauge(c.memory, float64(bytes), part)
 	}
 	running := 0

@@ -48,7 +48,7 @@ func serves(t *testing.T, i *instance) map[string]float64 {
 		for _, m := range f.GetMetric() {
 			name := f.GetName()
 			for _, l := range m.GetLabel() {
-				if l.GetName() == "task" {
+				if l.GetName() == "task" || l.GetName() == "part" {
 					name += "{" + l.GetValue() + "}"
 				}
 			}

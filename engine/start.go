@@ -22,7 +22,10 @@ import (
 // start makes everything that a running instance needs, in the order that makes it right: the producer first, since its start ends what
 // a killed predecessor left open, so that joining and reading offsets don't wait for that. What is made is added to started.
 func (e *Engine) start(ctx context.Context, started *closers) error {
-	started.add(e.cfg.limitGo())
+	if e.cfg.memory != 0 {
+		e.goShare.claim(e.cfg.goMemory(0))
+		started.add(func() error { e.goShare.release(); return nil })
+	}
 	id, err := identity.Open(e.appDir())
 	if err != nil {
 		return err
@@ -193,6 +196,9 @@ func (e *Engine) startGoroutines(started *closers) {
 	}
 	running.Go(func() { e.watchPatterns(e.life) })
 	running.Go(func() { e.watchInputs(e.life) })
+	if e.cfg.memory != 0 {
+		running.Go(func() { e.shareGo(e.life) })
+	}
 	running.Go(func() { e.warnUnused(e.life) }) // a large cluster takes its time to list all topics
 	started.add(func() error {
 		e.endLife()

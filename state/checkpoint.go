@@ -32,7 +32,7 @@ func InspectCheckpoint(dir string, res *Resources) (offsets map[string]int64, er
 	if err != nil {
 		return nil, err
 	}
-	defer res.release()
+	defer res.release(memtable)
 	options := pebbleOptions(res, res.fs, memtable, slog.Default())
 	options.ReadOnly, options.ErrorIfNotExists = true, true
 	db, err := pebble.Open(dir, options)

@@ -108,6 +108,13 @@ func (o *overlay) reset() {
 	o.overlayMemory.reset()
 }
 
+// bytes is what the memory takes.
+func (o *overlayMemory) bytes() int64 {
+	const perTable, perEntry, perVersion, perLog, perOrder, perHeaders, perLink = 8, 24, 12, 24, 16, 24, 4
+	return int64(cap(o.buf) + cap(o.table)*perTable + cap(o.entries)*perEntry + cap(o.versions)*perVersion + cap(o.log)*perLog +
+		cap(o.order)*perOrder + cap(o.headers)*perHeaders + (cap(o.index.towers)+cap(o.index.links))*perLink)
+}
+
 // reset empties the memory, and lets go of it if it is far more than was needed.
 func (o *overlayMemory) reset() {
 	if cap(o.buf) > 1<<20 && len(o.buf) < cap(o.buf)/8 {

@@ -13,11 +13,13 @@ type overlayPool struct {
 	mu    sync.Mutex
 	free  []lentMemory // in the order in which they were given back
 	given uint64       // how often memory was given back
+	bytes int64        // of what is free
 }
 
 type lentMemory struct {
 	overlayMemory
-	given uint64
+	given  uint64
+	rested bool // nobody has taken it since a trim
 }
 
 // poolKeeps is for how many gives, for each piece of free memory, a piece is kept that nobody has taken.
@@ -37,9 +39,35 @@ func (p *overlayPool) take(need int) overlayMemory {
 			best = i
 		}
 	}
-	m := p.free[best].overlayMemory
-	p.free = slices.Delete(p.free, best, best+1)
+	return p.remove(best)
+}
+
+// remove takes a piece out. mu must be held.
+func (p *overlayPool) remove(i int) overlayMemory {
+	m := p.free[i].overlayMemory
+	p.free = slices.Delete(p.free, i, i+1)
+	p.bytes -= m.bytes()
 	return m
+}
+
+// trim gives up what nobody has taken since the last trim.
+func (p *overlayPool) trim() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := len(p.free) - 1; i >= 0; i-- {
+		if p.free[i].rested {
+			p.remove(i)
+		} else {
+			p.free[i].rested = true
+		}
+	}
+}
+
+// size is what the free memory takes, in bytes.
+func (p *overlayPool) size() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bytes
 }
 
 // give takes memory back, which nothing may read any more.
@@ -52,9 +80,10 @@ func (p *overlayPool) give(m overlayMemory) {
 	defer p.mu.Unlock()
 	p.given++
 	if len(p.free) > 0 && p.given-p.free[0].given > uint64(poolKeeps*(len(p.free)+1)) {
-		p.free = slices.Delete(p.free, 0, 1)
+		p.remove(0)
 	}
 	if cap(m.buf) > 0 {
-		p.free = append(p.free, lentMemory{m, p.given})
+		p.free = append(p.free, lentMemory{overlayMemory: m, given: p.given})
+		p.bytes += m.bytes()
 	}
 }

@@ -75,6 +75,57 @@ func TestMemoryThatNobodyTakesIsGivenUp(t *testing.T) {
 	}
 }
 
+// TestMemoryAtRestIsTrimmed: what nobody takes between two trims is given up, and all that lies ready is counted.
+func TestMemoryAtRestIsTrimmed(t *testing.T) {
+	res := NewResources(ResourceOptions{})
+	defer res.Close()
+	p := &res.overlays
+	for range 3 {
+		p.give(overlayMemory{buf: make([]byte, 0, 1000)})
+	}
+	if res.SpareBytes() != 3000 {
+		t.Errorf("%d bytes lie ready, want 3000", res.SpareBytes())
+	}
+	res.Trim()
+	p.give(p.take(1000))
+	if res.SpareBytes() != 3000 {
+		t.Errorf("%d bytes lie ready after the first trim, want 3000", res.SpareBytes())
+	}
+	res.Trim()
+	if res.SpareBytes() != 1000 || len(p.free) != 1 {
+		t.Errorf("%d bytes lie ready, want the 1000 that were used meanwhile", res.SpareBytes())
+	}
+	res.Trim()
+	if res.SpareBytes() != 0 {
+		t.Errorf("%d bytes lie ready, want none", res.SpareBytes())
+	}
+}
+
+// TestMemtablesAreCounted opens and closes databases.
+func TestMemtablesAreCounted(t *testing.T) {
+	res := NewResources(ResourceOptions{MaxMemtableBytes: 4 << 20})
+	defer res.Close()
+	var dbs []*DB
+	for n := range 3 {
+		db, err := OpenPebble(t.TempDir(), []Spec{{Name: "st", Kind: KeyValue}}, res, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		dbs = append(dbs, db)
+		if n == 0 && res.MemtableBytes() != 8<<20 {
+			t.Errorf("memtables of one database take %d bytes at most, want %d", res.MemtableBytes(), 8<<20)
+		}
+	}
+	for _, db := range dbs {
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if res.MemtableBytes() != 0 {
+		t.Errorf("memtables take %d bytes when all is closed", res.MemtableBytes())
+	}
+}
+
 // TestAStoreGetsMemoryOfItsSize commits to a large store and a small one in turn: once the buffer of the large one has grown, it keeps its size.
 func TestAStoreGetsMemoryOfItsSize(t *testing.T) {
 	res := NewResources(ResourceOptions{})

@@ -44,7 +44,7 @@ func openPebbleBase(dir string, res *Resources, log *slog.Logger) (*pebbleBase, 
 		db, err = pebble.Open(dir, options)
 	}
 	if err != nil {
-		res.release()
+		res.release(memtable)
 		return nil, openError(dir, err)
 	}
 	b := &pebbleBase{db: db, res: res, dir: dir, fs: disk, options: options}
@@ -138,7 +138,7 @@ func (b *pebbleBase) get(key, dst []byte) ([]byte, bool, error) {
 
 func (b *pebbleBase) close() error {
 	err := b.db.Close()
-	b.res.release()
+	b.res.release(int64(b.options.MemTableSize))
 	if err != nil {
 		return b.wrap("close state", err)
 	}

@@ -40,6 +40,8 @@ type Resources struct {
 	closed bool
 	share  atomic.Int64 // a database's of RowBytes
 	rows   atomic.Int64 // bytes in use of RowBytes
+
+	memtables atomic.Int64 // bytes that those of the open databases may take
 }
 
 // NewResources makes the shared resources. Close them after the last DB.
@@ -75,7 +77,9 @@ func (r *Resources) acquire() (memtable int64, err error) {
 	r.divide()
 	// A database can hold two memtables at a time, one being flushed.
 	share := r.opt.CacheBytes / 2 / int64(2*max(r.open, r.expect))
-	return min(max(share, r.opt.MinMemtableBytes), r.opt.MaxMemtableBytes), nil
+	memtable = min(max(share, r.opt.MinMemtableBytes), r.opt.MaxMemtableBytes)
+	r.memtables.Add(2 * memtable)
+	return memtable, nil
 }
 
 // Expect says how many databases are about to be open, so that the first ones opened don't take the others' memory.
@@ -86,10 +90,12 @@ func (r *Resources) Expect(databases int) {
 	r.divide()
 }
 
-func (r *Resources) release() {
+// release counts a database out that acquire gave such a memtable.
+func (r *Resources) release(memtable int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.open--
+	r.memtables.Add(-2 * memtable)
 	r.divide()
 }
 
@@ -102,7 +108,16 @@ func (r *Resources) rowShare() int64 { return r.share.Load() }
 // RowBytes is what rows and filters in front of the databases take.
 func (r *Resources) RowBytes() int64 { return r.rows.Load() }
 
-// CacheBytes is what the block cache and the memtables take. It is 0 once the resources are closed.
+// MemtableBytes is what the memtables of the open databases take at most. They begin small, and the block cache makes room for them.
+func (r *Resources) MemtableBytes() int64 { return r.memtables.Load() }
+
+// SpareBytes is what write buffers take that no store uses at the moment, which the next write takes. It lies in the Go heap.
+func (r *Resources) SpareBytes() int64 { return r.overlays.size() }
+
+// Trim gives up the write buffers that no store has taken since the last Trim.
+func (r *Resources) Trim() { r.overlays.trim() }
+
+// CacheBytes is what the blocks in the cache take. It is 0 once the resources are closed.
 func (r *Resources) CacheBytes() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
