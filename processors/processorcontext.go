@@ -140,31 +140,31 @@ func (c *fixedKeyContext[K, V]) fix(r *Record[K, V]) error {
 }
 
 // KeyValueStore opens a connected store of kind KeyValue.
-func KeyValueStore[K, V any](ctx BaseContext, s Store[K, V]) (*state.KeyValueStore[K, V], error) {
-	return openTyped(ctx, s, state.NewKeyValue[K, V])
+func KeyValueStore[K, V any](ctx BaseContext, s StoreHandle[K, V]) (*state.KeyValueStore[K, V], error) {
+	return openTyped(ctx, s.handle(), state.NewKeyValue[K, V])
 }
 
 // TimestampedKeyValueStore opens a connected store of kind TimestampedKeyValue.
-func TimestampedKeyValueStore[K, V any](ctx BaseContext, s Store[K, V]) (*state.TimestampedKeyValueStore[K, V], error) {
-	return openTyped(ctx, s, state.NewTimestampedKeyValue[K, V])
+func TimestampedKeyValueStore[K, V any](ctx BaseContext, s StoreHandle[K, V]) (*state.TimestampedKeyValueStore[K, V], error) {
+	return openTyped(ctx, s.handle(), state.NewTimestampedKeyValue[K, V])
 }
 
 // WindowStore opens a connected store of kind Window.
-func WindowStore[K, V any](ctx BaseContext, s Store[K, V]) (*state.WindowStore[K, V], error) {
-	return openTyped(ctx, s, state.NewWindow[K, V])
+func WindowStore[K, V any](ctx BaseContext, s StoreHandle[K, V]) (*state.WindowStore[K, V], error) {
+	return openTyped(ctx, s.handle(), state.NewWindow[K, V])
 }
 
 // TimestampedWindowStore opens a connected store of kind TimestampedWindow.
-func TimestampedWindowStore[K, V any](ctx BaseContext, s Store[K, V]) (*state.TimestampedWindowStore[K, V], error) {
-	return openTyped(ctx, s, state.NewTimestampedWindow[K, V])
+func TimestampedWindowStore[K, V any](ctx BaseContext, s StoreHandle[K, V]) (*state.TimestampedWindowStore[K, V], error) {
+	return openTyped(ctx, s.handle(), state.NewTimestampedWindow[K, V])
 }
 
 // SessionStore opens a connected store of kind Session.
-func SessionStore[K, V any](ctx BaseContext, s Store[K, V]) (*state.SessionStore[K, V], error) {
-	return openTyped(ctx, s, state.NewSession[K, V])
+func SessionStore[K, V any](ctx BaseContext, s StoreHandle[K, V]) (*state.SessionStore[K, V], error) {
+	return openTyped(ctx, s.handle(), state.NewSession[K, V])
 }
 
 // VersionedStore opens a connected store of kind Versioned.
-func VersionedStore[K, V any](ctx BaseContext, s Store[K, V]) (*state.VersionedStore[K, V], error) {
-	return openTyped(ctx, s, state.NewVersioned[K, V])
+func VersionedStore[K, V any](ctx BaseContext, s StoreHandle[K, V]) (*state.VersionedStore[K, V], error) {
+	return openTyped(ctx, s.handle(), state.NewVersioned[K, V])
 }

@@ -13,6 +13,11 @@ type Store[K, V any] struct {
 	Value serde.Serde[V]
 }
 
+// StoreHandle is what a processor opens a store by: a declaration of package topology, or a Store.
+type StoreHandle[K, V any] interface{ handle() Store[K, V] }
+
+func (s Store[K, V]) handle() Store[K, V] { return s }
+
 // place is what serdes and errors are bound to: a Runtime or a BaseContext.
 type place interface {
 	ApplicationID() string

@@ -221,7 +221,7 @@ func (r *Registry) idOf(ctx context.Context, what, subject, schema string,
 	defer cancel()
 	id, err := ask(ctx, subject, schema)
 	if err != nil {
-		return 0, r.wrap(what+" subject "+subject, err)
+		return 0, r.wrapLookup(what+" subject "+subject, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

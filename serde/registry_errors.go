@@ -58,6 +58,16 @@ func (r *Registry) wrap(op string, err error) error {
 	return e
 }
 
+// wrapLookup is wrap for a question after the id of a schema to write with.
+func (r *Registry) wrapLookup(op string, err error) error {
+	err = r.wrap(op, err)
+	var e *RegistryError
+	if errors.As(err, &e) && e.advice == adviceUnknown {
+		e.advice = adviceUnregistered
+	}
+	return err
+}
+
 func classify(err error) (retriable bool, advice string) {
 	var (
 		re          *sr.ResponseError
@@ -78,8 +88,8 @@ func classify(err error) (retriable bool, advice string) {
 }
 
 const (
-	adviceUnknown = "the record was written with another registry, or its schema was deleted, or the schema must be registered " +
-		"at start-up"
+	adviceUnknown      = "the record was written with another registry, or its schema was deleted"
+	adviceUnregistered = "register it before, by Prepare as the engine's start does, or let the first record do so by the serde's option AvroAutoRegister"
 	adviceIncompatible = "make the change compatible (give new fields a default), or lower the subject's compatibility level"
 )
 

@@ -144,7 +144,7 @@ func ExampleStream_Process() {
 	b.Stream("in", serde.String, serde.String).
 		Process(func() processors.Processor[string, string, string, string] {
 			return &counter{store: func(ctx processors.BaseContext) (counts, error) {
-				return processors.KeyValueStore(ctx, seen.Store)
+				return processors.KeyValueStore(ctx, seen)
 			}}
 		}, topology.Provide(seen)).
 		To("out")
@@ -161,7 +161,7 @@ func ExampleBuilder_AddProcessor() {
 	b.AddSource("read", []string{"in"}, serde.String, serde.String)
 	b.AddProcessor("count", func() processors.Processor[string, string, string, string] {
 		return &counter{store: func(ctx processors.BaseContext) (counts, error) {
-			return processors.KeyValueStore(ctx, seen.Store)
+			return processors.KeyValueStore(ctx, seen)
 		}}
 	}, []string{"read"})
 	b.AddStore(seen, "count")

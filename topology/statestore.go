@@ -11,12 +11,12 @@ import (
 	"github.com/tributary-io/tributary/state"
 )
 
-// StateStore declares a store for user processors, with the Go types of its keys and values. Its embedded handle opens the store in
-// a processor's Init:
+// StateStore declares a store for user processors, with the Go types of its keys and values. A processor's Init opens the
+// store by it:
 //
 //	counts := topology.KeyValueStore("counts", serde.String, serde.Int64)
 //	...
-//	store, err := processors.KeyValueStore(ctx, counts.Store)
+//	store, err := processors.KeyValueStore(ctx, counts)
 type StateStore[K, V any] struct {
 	processors.Store[K, V]
 	spec     *state.Spec

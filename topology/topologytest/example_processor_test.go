@@ -24,7 +24,7 @@ func newSilence() processors.Processor[string, float64, string, string] { return
 
 func (s *silence) Init(ctx processors.ProcessorContext[string, string]) (err error) {
 	s.ctx = ctx
-	s.seen, err = processors.KeyValueStore(ctx, lastSeen.Store) // .Store: the handle of the declaration
+	s.seen, err = processors.KeyValueStore(ctx, lastSeen)
 	ctx.Schedule(10*time.Second, processors.StreamTime, s.check)
 	return err
 }

@@ -21,7 +21,7 @@ var lastStore = topology.KeyValueStore("last", serde.String, serde.String)
 
 func (p *remembering) Init(ctx processors.ProcessorContext[string, string]) (err error) {
 	p.ctx = ctx
-	p.last, err = processors.KeyValueStore(ctx, lastStore.Store)
+	p.last, err = processors.KeyValueStore(ctx, lastStore)
 	return err
 }
 
