@@ -7,6 +7,7 @@ import (
 	icebergo "github.com/apache/iceberg-go"
 
 	"github.com/tributary-io/tributary/lake/columns"
+	"github.com/tributary-io/tributary/lake/sink"
 )
 
 // Transform derives a partition value from a column, as Iceberg defines it. Values are always stored in the files, too.
@@ -81,7 +82,26 @@ func (t Transform) suits(typ *columns.Type) bool {
 			return false // files' keys would hold the values themselves
 		}
 	}
-	return t.fn.CanTransform(leafType(typ))
+	return t.fn.CanTransform(leafType(typ)) && !unreadable(t.fn, leafType(typ))
+}
+
+// unreadable reports whether others could not read the manifests of a table that is partitioned so. Their schemas tell of values that are decimals without
+// a fraction by their precision alone, as Avro allows: PyIceberg can't do without the scale, and DuckDB crashes.
+func unreadable(fn icebergo.Transform, source icebergo.Type) bool {
+	d, ok := fn.ResultType(source).(icebergo.DecimalType)
+	return ok && d.Scale() == 0
+}
+
+// checkPartitions refuses a table, made by others, in whose manifests this writer's values would be unreadable.
+func (w *writer) checkPartitions() error {
+	spec := w.table.Spec()
+	for _, f := range spec.Fields() {
+		if column, ok := w.table.Schema().FindFieldByID(f.SourceIDs[0]); ok && unreadable(f.Transform, column.Type) {
+			return &sink.RefusedError{Table: w.sink.name, Reason: fmt.Sprintf("it is partitioned by %s(%s) of type %s, and other readers can't read such manifests from this writer", f.Transform, column.Name, column.Type),
+				Advice: "partition it by a bucket of the column, or land the stream in a new table"}
+		}
+	}
+	return nil
 }
 
 // partitionSpec is the spec of a new table whose fields have the ids that newSchema gives.

@@ -95,13 +95,14 @@ func (w *writer) create(ctx context.Context) (*table.Table, error) {
 	return nil, fmt.Errorf("make the table: %w", err)
 }
 
-// checkFormat refuses tables of a format that asks more of a writer than this one does: version 3 wants ids of rows.
+// checkFormat refuses tables of a format that asks more of a writer than this one does: version 3 wants ids of rows. And those with partitions that it can't write
+// so that others can read them.
 func (w *writer) checkFormat() error {
 	if v := w.table.Metadata().Version(); v > 2 {
 		return &sink.RefusedError{Table: w.sink.name, Reason: fmt.Sprintf("it has format version %d, and this writer knows versions 1 and 2", v),
 			Advice: "land the stream in a table of format version 2"}
 	}
-	return nil
+	return w.checkPartitions()
 }
 
 // warnOtherPartitions tells that the table is partitioned otherwise than declared: its own way counts.
