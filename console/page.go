@@ -42,7 +42,7 @@ func (p *page) write(w io.Writer, part string, pic *picture, c choice) error {
 var pageTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page.html").Funcs(template.FuncMap{
 		"number": number[int64], "count": number[int], "whole": func(v float64) int64 { return int64(v + 0.5) }, "bytes": byteCount, "rate": rateText, "ago": ago, "stamp": stamp, "span": span, "join": strings.Join,
-		"percent": percent, "plus": func(a, b int) int { return a + b }, "subName": subName, "href": func(c choice, name string, value any) string { return c.With(name, value) },
+		"percent": percent, "plus": func(a, b int) int { return a + b }, "subName": subName, "peer": peer, "href": func(c choice, name string, value any) string { return c.With(name, value) },
 	}).ParseFS(files, "page.html"))
 })
 
@@ -136,6 +136,14 @@ func percent(r *restore) int {
 		return 0
 	}
 	return int(100 * min(max(done, 0), of) / of)
+}
+
+// peer is where another instance has its page, if it has one, by the address that it gives: host:port, or a URL.
+func peer(endpoint string) string {
+	if !strings.Contains(endpoint, "://") {
+		endpoint = "http://" + endpoint
+	}
+	return strings.TrimSuffix(endpoint, "/") + "/console/"
 }
 
 func subName(id int) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -150,7 +151,7 @@ func trouble(now time.Time) *engineSeen {
 			Memory:   engine.MemoryStats{Rows: 1 << 20},
 			Dropped:  []engine.Dropped{{Node: hostile, Reason: "late", Count: 5}},
 		},
-		members: []engine.Member{{ID: hostile, Endpoint: "here:8080", Here: true, Tasks: []string{"0_0"}}, {ID: "other"}},
+		members: []engine.Member{{ID: hostile, Endpoint: "here:8080", Here: true, Tasks: []string{"0_0"}}, {ID: "other", Endpoint: "there:8080"}, {ID: "evil", Endpoint: "javascript://x"}},
 		sizes:   []engine.StoreSize{{Store: "counts", Partitions: 1, Of: 4}},
 	}
 }
@@ -184,9 +185,12 @@ func TestPageShowsTrouble(t *testing.T) {
 		}
 	}
 	for _, ref := range p.refs {
-		if strings.Contains(ref, "//") || strings.HasPrefix(ref, "/") {
+		if ref != "http://there:8080/console/" && (strings.Contains(ref, "//") || strings.HasPrefix(ref, "/") || strings.Contains(ref, "javascript")) {
 			t.Errorf("the page refers to %s", ref)
 		}
+	}
+	if !slices.Contains(p.refs, "http://there:8080/console/") {
+		t.Errorf("no way to the other instance: %v", p.refs)
 	}
 }
 
@@ -225,7 +229,7 @@ func TestStateJSON(t *testing.T) {
 	if s := p.Stores; len(s) != 1 || s[0].Kind != "timestampedKeyValue" || s[0].Changelog != "counting-counts-changelog" || s[0].Entries == nil {
 		t.Errorf("%+v", s)
 	}
-	if len(p.Members) != 2 || !p.Members[0].Here || p.Members[0].Tasks != 1 {
+	if len(p.Members) != 3 || !p.Members[0].Here || p.Members[0].Tasks != 1 {
 		t.Errorf("%+v", p.Members)
 	}
 	if *p.Standbys[0].Lag != 3 || p.Standbys[1].Lag != nil || p.Standbys[1].State != "restoring" {

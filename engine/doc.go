@@ -26,6 +26,7 @@
 //   - Standbys (standby.go) are copies of tasks that run elsewhere: each has a goroutine that opens and restores it, then the follower
 //     (follower.go) reads all their changelogs on. The conductor turns a standby into a runner, and back, by handing the database over.
 //   - Checkpoints of state go from instance to instance as files (shipping.go).
+//   - What can be seen of it from outside is Stats, Members and StoreSizes: metrics.go shows it to Prometheus, package console to people.
 //   - Those who ask for state (query.go, httpstores.go) read what is committed, from their own goroutines, as long as the task's database is
 //     in the set of what can be read (package readers), which closing waits for.
 //

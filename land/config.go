@@ -25,7 +25,7 @@ type Config struct {
 	State    string    // folder for the instance's identity; instances on one machine need one each
 	Streams  []Stream  // what is landed
 	Batch    BatchLimits
-	HTTP     string        // address for metrics, health and the observer's answers; empty: none
+	HTTP     string        // address for metrics, health, the observer's answers and what engine.Handle adds, such as console.Serve; empty: none
 	Observe  time.Duration // between two looks of the observer; 0: none
 	// Notice is the least time between two notices that the observer gives to those who build on the tables; NoticeURL, if it is set, is sent
 	// each as JSON.

@@ -7,5 +7,7 @@
 //
 // A program with more to it adds Commands to its own (spf13/cobra).
 //
+// An instance that serves HTTP serves the page of package console, too.
+//
 // No record passes through here: the package builds the plan and gives it to package engine. It knows nothing of what the topology does.
 package appcmd

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/tributary-io/tributary/console"
 	"github.com/tributary-io/tributary/engine"
 	"github.com/tributary-io/tributary/examples/playcount"
 )
@@ -24,6 +25,7 @@ func main() {
 		engine.Brokers("localhost:9092"),
 		engine.StateDir("state"), // instances on one machine need one each
 		engine.HTTP(":8080"),     // /metrics, /healthz, /readyz
+		console.Serve(),          // and /console
 	)
 	if err != nil {
 		log.Fatal(err)
