@@ -338,3 +338,20 @@ func TestEndsWhileItWaitsForBrokers(t *testing.T) {
 		t.Fatal("Run ran twice")
 	}
 }
+
+// An error that a handler could let go says which one.
+func TestTaskErrorsNameTheirHandler(t *testing.T) {
+	unreadable := &processors.DeserializationError{What: "value", Topic: "in", Err: errors.New("no JSON")}
+	for want, err := range map[string]error{
+		"Handlers.Deserialization": fmt.Errorf("node a: %w", unreadable),
+		"Handlers.Processing":      &processors.ProcessingError{Node: "a", Err: errors.New("boom")},
+		"Handlers.Production":      &processors.SerializationError{What: "key", Topic: "out", Err: errors.New("too long")},
+	} {
+		if got := (&TaskError{"0_0", err}).Error(); !strings.Contains(got, want) {
+			t.Errorf("%s: lacks %s", got, want)
+		}
+	}
+	if got := (&TaskError{"0_0", errors.New("the disk is gone")}).Error(); strings.Contains(got, "Handlers") {
+		t.Errorf("no handler is asked: %s", got)
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tributary-io/tributary/engine/internal/txn"
 	"github.com/tributary-io/tributary/internal/task"
+	"github.com/tributary-io/tributary/processors"
 )
 
 // The phases of a runner in the run queue. Only wake and the worker that runs it change them.
@@ -323,7 +324,24 @@ type TaskError struct {
 }
 
 func (e *TaskError) Error() string {
-	return "task " + e.Task + " can't go on: " + strings.TrimPrefix(e.Err.Error(), "task "+e.Task+": ")
+	return "task " + e.Task + " can't go on: " + strings.TrimPrefix(e.Err.Error(), "task "+e.Task+": ") + e.wayOut()
+}
+
+// wayOut says what lets the application go on without the record, where an error handler is asked about it.
+func (e *TaskError) wayOut() string {
+	handler := ""
+	switch {
+	case errors.As(e.Err, new(*processors.DeserializationError)):
+		handler = "Deserialization"
+	case errors.As(e.Err, new(*processors.ProcessingError)):
+		handler = "Processing"
+	case errors.As(e.Err, new(*processors.SerializationError)):
+		handler = "Production"
+	}
+	if handler == "" {
+		return ""
+	}
+	return "; to skip or dead-letter such records, set processors.Handlers." + handler + " by engine.ErrorHandlers (docs/semantics/errors.md)"
 }
 
 func (e *TaskError) Unwrap() error { return e.Err }
