@@ -111,7 +111,8 @@ func (c *comparison) lakes() {
 
 func (c *comparison) lake(old, new Lake, renamed bool) {
 	var d differences
-	say(&d, true, "table", old.Table, new.Table)
+	another := withoutQuery(old.Table) != withoutQuery(new.Table)
+	say(&d, another, "table", old.Table, new.Table)
 	was, is := c.old.rawAll(old.Inputs), c.new.rawAll(new.Inputs)
 	gone := slices.ContainsFunc(was, func(t string) bool { return !slices.Contains(is, t) })
 	say(&d, gone, "progress is kept for", list(was), list(is))
@@ -120,7 +121,7 @@ func (c *comparison) lake(old, new Lake, renamed bool) {
 	case renamed:
 		change.Status, change.Loses = Renamed, true
 		change.Advice = fmt.Sprintf("the table's progress is kept under the sink's name: under the new one rows land again from the start. Give it topology.Name(%q), its old name", old.Name)
-	case old.Table != new.Table:
+	case another:
 		change.Status = Changed
 		change.Advice = "the new table has no progress while the group has offsets, which the engine refuses to guess about: choose a new name for the sink as well, or move the table with its log"
 	case gone:
@@ -132,4 +133,10 @@ func (c *comparison) lake(old, new Lake, renamed bool) {
 		change.Status = Kept
 	}
 	c.add(change)
+}
+
+// withoutQuery is a table's place without the settings of its store, such as region and endpoint, by which the same table is reached.
+func withoutQuery(table string) string {
+	place, _, _ := strings.Cut(table, "?")
+	return place
 }

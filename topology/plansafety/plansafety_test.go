@@ -259,6 +259,14 @@ func TestCompare(t *testing.T) {
 			[]want{{lake, "landed", plansafety.Changed, true, "table: delta:/t -> delta:/u"}},
 		},
 		{
+			"a sink that reaches its table by other settings",
+			func(b *topology.Builder) { orders(b).ToLake(table("delta:s3://b/t"), topology.Name("landed")) },
+			func(b *topology.Builder) {
+				orders(b).ToLake(table("delta:s3://b/t?region=eu-central-1"), topology.Name("landed"))
+			},
+			[]want{{lake, "landed", plansafety.Changed, false, "table: delta:s3://b/t -> delta:s3://b/t?region=eu-central-1"}},
+		},
+		{
 			"another output beside a sink puts a topic before it",
 			func(b *topology.Builder) { orders(b).ToLake(table("delta:/t"), topology.Name("landed")) },
 			func(b *topology.Builder) {
