@@ -147,7 +147,7 @@ func show(b []byte, as func([]byte) string) string {
 func endsOf(ctx context.Context, client *kgo.Client, topic string) (map[int32]int64, error) {
 	listed, err := kadm.NewClient(client).ListCommittedOffsets(ctx, topic)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("no broker answers: is `tributary dev` running, or are --brokers others? %w", err)
 	}
 	ends := map[int32]int64{}
 	listed.Each(func(o kadm.ListedOffset) {

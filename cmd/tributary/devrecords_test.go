@@ -42,6 +42,11 @@ func TestDevWritesAndReads(t *testing.T) {
 			t.Errorf("%s of a topic that there isn't: %v", command, err)
 		}
 	}
+	root := newRoot()
+	root.SetArgs([]string{"dev", "read", "words", "--brokers", "127.0.0.1:1"})
+	if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "is `tributary dev` running") {
+		t.Errorf("without a broker: %v", err)
+	}
 	if _, err := run("", "read", "words", "--value", "int16"); err == nil || !strings.Contains(err.Error(), "float64") {
 		t.Errorf("an unknown format: %v", err)
 	}
