@@ -252,7 +252,7 @@ func checkMetadata(head *Head, m *Metadata) error {
 		return fmt.Errorf("the table's id can't change (from %s to %s)", old.ID, m.ID)
 	case !slices.Equal(m.PartitionColumns, old.PartitionColumns):
 		return fmt.Errorf("the partition columns can't change in place (from %v to %v); land the stream in a new table", old.PartitionColumns, m.PartitionColumns)
-	case m.Configuration[propICT] != old.Configuration[propICT]:
+	case m.Flag(propICT, false) != old.Flag(propICT, false):
 		return fmt.Errorf("%s can only be set when a table is created", propICT)
 	}
 	if lacking := head.Protocol.lacking(m); len(lacking) > 0 {
@@ -267,7 +267,7 @@ func (a *attempt) entry(head *Head, changed bool) ([]byte, error) {
 	now := a.table.opts.Now().UnixMilli()
 	var w entryWriter
 	info := a.info(head, now)
-	if head.Metadata.Configuration[propICT] == "true" {
+	if head.Metadata.Flag(propICT, false) {
 		info.InCommitTimestamp = max(now, head.InCommitTimestamp+1)
 	}
 	w.commitInfo(info)

@@ -61,7 +61,7 @@ func (t *Table) put0(ctx context.Context, metadata *Metadata) error {
 		OperationParameters: map[string]string{"partitionBy": quoteList(metadata.PartitionColumns), "description": metadata.Description},
 	}
 	protocol := required(metadata)
-	if metadata.Configuration[propICT] == "true" {
+	if metadata.Flag(propICT, false) {
 		info.InCommitTimestamp = now
 	}
 	var w entryWriter

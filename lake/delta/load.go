@@ -155,7 +155,7 @@ func (t *Table) loadBase(ctx context.Context, l *logListing, b base, newest int6
 
 // findTimestamp reads the in-commit timestamp of a version that was built from its checkpoint, which doesn't hold it.
 func (t *Table) findTimestamp(ctx context.Context, b *headBuilder) {
-	if b.h.Metadata == nil || b.h.Metadata.Configuration[propICT] != "true" {
+	if b.h.Metadata == nil || !b.h.Metadata.Flag(propICT, false) {
 		return
 	}
 	data, err := t.store.Get(ctx, commitName(b.h.Version))

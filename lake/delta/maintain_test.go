@@ -378,6 +378,25 @@ func TestInCommitTimestamps(t *testing.T) {
 	}
 }
 
+// TestPropertiesInAnyCase: Spark takes flags and modes in any case, and keeps them as they were written. A commit without the timestamp that such a flag wants is damage.
+func TestPropertiesInAnyCase(t *testing.T) {
+	store := object.NewMemory("t")
+	a := mustCreate(t, store, Spec{Configuration: map[string]string{"delta.enableInCommitTimestamps": "True"}}, Options{})
+	if p := a.Head().Protocol; !slices.Contains(p.WriterFeatures, "inCommitTimestamp") || a.Head().InCommitTimestamp == 0 {
+		t.Errorf("a new table has the protocol %+v and the timestamp %d", p, a.Head().InCommitTimestamp)
+	}
+	mustCommit(t, a, Commit{Moves: []Move{move("w", -1, 1)}})
+	entry, err := store.Get(t.Context(), commitName(1))
+	if err != nil || !strings.Contains(string(entry), `"inCommitTimestamp":`) {
+		t.Errorf("%v: %s", err, entry)
+	}
+	for mode, want := range map[string]string{"Name": MappingName, "ID": MappingID, "None": MappingNone, "": MappingNone} {
+		if got := (&Metadata{Configuration: map[string]string{propColumnMapping: mode}}).ColumnMapping(); got != want {
+			t.Errorf("mode %q is %s, want %s", mode, got, want)
+		}
+	}
+}
+
 func TestIdleMoves(t *testing.T) {
 	c := newClock()
 	store := object.NewMemory("t")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -25,7 +26,7 @@ const (
 // ColumnMapping returns the table's mode of column mapping. In modes other than MappingNone, data files, statistics and partition values
 // have the fields' physical names in place of their own.
 func (m *Metadata) ColumnMapping() string {
-	switch mode := m.Configuration[propColumnMapping]; mode {
+	switch mode := strings.ToLower(m.Configuration[propColumnMapping]); mode { // Spark takes them in any case, and keeps them as they were written
 	case MappingName, MappingID:
 		return mode
 	}

@@ -108,7 +108,7 @@ func (h *Head) constraints() (out []string) {
 			out = append(out, fmt.Sprintf("CHECK constraint %s (%s)", key[len(prefixConstraint):], h.Metadata.Configuration[key]))
 		}
 	}
-	if mode := h.Metadata.Configuration[propColumnMapping]; mode != "" && mode != MappingNone &&
+	if mode := strings.ToLower(h.Metadata.Configuration[propColumnMapping]); mode != "" && mode != MappingNone &&
 		(h.Metadata.ColumnMapping() == MappingNone || !h.Protocol.enforces(featureMapping, 5)) {
 		out = append(out, "column mapping mode "+mode+", which is unknown or not in its protocol")
 	}
@@ -178,7 +178,7 @@ func required(m *Metadata) Protocol {
 		reader = append(reader, featureTimestampNTZ)
 		writer = append(writer, featureTimestampNTZ)
 	}
-	if m.Configuration[propICT] == "true" {
+	if m.Flag(propICT, false) {
 		writer = append(writer, featureICT)
 	}
 	if m.Flag(propVectors, false) {
