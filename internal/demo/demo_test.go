@@ -51,7 +51,11 @@ func mustRun(t *testing.T, cfg Config) *Summary {
 
 func TestDayOnTheEmbeddedBroker(t *testing.T) {
 	cfg := testConfig(t)
+	cfg.HTTP = "127.0.0.1:0"
 	first := mustRun(t, cfg)
+	if said := cfg.Out.(*bytes.Buffer).String(); strings.Count(said, "console: http://127.0.0.1:") != 1 || !strings.Contains(said, "/console/\n") {
+		t.Errorf("it doesn't say where the console is: %s", said)
+	}
 	if first.Emitted == 0 || first.Duplicates == 0 || first.Late == 0 || first.Quarantined == 0 {
 		t.Errorf("the day shows nothing of what it is made for: %+v", first)
 	}
