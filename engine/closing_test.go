@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -108,5 +109,44 @@ func TestLossOfMembershipAtCloseIsNoError(t *testing.T) {
 	e.closing.Store(true)
 	if err := e.dropLost(); !doneByOthers(err) {
 		t.Errorf("got %v, want the loss", err)
+	}
+}
+
+// Instances that are closed in the middle of a backlog stop processing before their last commit: what they would do after it would be done again by the
+// next start, and at least once its output would be there twice.
+func TestCloseDoublesNothing(t *testing.T) {
+	const n = 40_000
+	var processed atomic.Int64
+	a := newApp(t, brokertest.Embedded(t), "closedouble")
+	a.create("in", 4)
+	a.create("out", 4)
+	b := topology.NewBuilder(a.name)
+	b.Stream(a.topic("in"), serde.String, serde.String).
+		MapValues(func(v string) string {
+			processed.Add(1)
+			for began := time.Now(); time.Since(began) < 20*time.Microsecond; { // there is always more to do
+			}
+			return v
+		}).
+		To(a.topic("out"))
+	plan := build(b)
+	a.produce("in", 4, numbered(n, n)...)
+	out := a.read("out")
+	for range 4 {
+		i := a.start(plan, "i1", Processing(AtLeastOnce), func(c *config) {
+			c.stepped = func(s step) {
+				if s == stepDrained {
+					time.Sleep(20 * time.Millisecond) // the group is slow to let it go
+				}
+			}
+		})
+		eventually(t, "it works", func() bool { return i.Stats().Processed > 0 })
+		i.stop(t)
+	}
+	i := a.start(plan, "i1", Processing(AtLeastOnce))
+	eventually(t, "all came out", func() bool { return out.missing(n) == 0 })
+	i.stop(t)
+	if got := len(out.all()); got != n || processed.Load() != n {
+		t.Errorf("%d records came out of %d, and %d were processed", got, n, processed.Load())
 	}
 }

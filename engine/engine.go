@@ -54,6 +54,7 @@ type Engine struct {
 	sending    context.Context
 	endSending context.CancelFunc
 	closing    atomic.Bool // Run's context has ended
+	stopped    atomic.Bool // nothing is processed any more
 
 	identity        *identity.Identity
 	instance        atomic.Pointer[string] // to Instance
@@ -221,6 +222,7 @@ func (e *Engine) run(ctx context.Context) (err error) {
 		e.log.Warn("the instance closes without its last commit: what was done since the one before is done again", "error", err)
 		last, err = err, nil // it is closed in order all the same
 	}
+	e.step(stepDrained)
 	leave()
 	if jerr := <-joined; jerr != nil && err == nil {
 		err = jerr
@@ -292,6 +294,7 @@ func (e *Engine) drain() error {
 		}
 		unlanded = err
 	}
+	e.stopWork()
 	err := e.commitNow()
 	if err == nil {
 		err = e.drainGlobal()
@@ -300,6 +303,12 @@ func (e *Engine) drain() error {
 		return errors.Join(unlanded, err)
 	}
 	return err
+}
+
+// stopWork has the workers end. What they would do from here on is in no commit: it would be done again, and without transactions be there twice.
+func (e *Engine) stopWork() {
+	e.stopped.Store(true)
+	e.queue.close()
 }
 
 // awaitGeneration handles mails until commits are possible, for a bounded time.

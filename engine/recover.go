@@ -17,6 +17,7 @@ import (
 func (e *Engine) recover(w *commitWork, outcome txn.Outcome, cause error) error {
 	defer e.wakeAll()
 	if e.closing.Load() { // nothing would come of beginning anew
+		e.stopWork()
 		return &UncommittedError{cause}
 	}
 	if e.learn(e.producer.Refused()) {

@@ -11,6 +11,7 @@ const (
 	stepApplying      step = "applying"       // one task's stores have it, other tasks' may not
 	stepApplied       step = "applied"        // the stores have it
 	stepProducerReset step = "producer reset" // after a failed commit, before the tasks are made anew
+	stepDrained       step = "drained"        // the last commit of an instance that closes is over, and it hasn't left the group
 	stepClosed        step = "closed"         // tasks that go elsewhere are committed and closed, and not given up yet
 	stepOpened        step = "opened"         // a task's state is up to date, and it doesn't run yet
 	stepPromoted      step = "promoted"       // a standby's database is a task's, which isn't open yet

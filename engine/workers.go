@@ -183,7 +183,7 @@ func (e *Engine) slice(r *runner) (more bool) {
 		r.halted = true
 		return false
 	}
-	if !r.open || r.leaving || r.closed || e.fatal.Load() != nil || e.broken.Load() != nil {
+	if e.stopped.Load() || !r.open || r.leaving || r.closed || e.fatal.Load() != nil || e.broken.Load() != nil {
 		return false
 	}
 	more, err := e.runSlice(r)
