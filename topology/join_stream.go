@@ -125,14 +125,12 @@ func joinStreams[K, V, R, O any](
 // joinedValues are the serdes of the left side's values and of the result's. The option ValueSerde is the left side's, as that of StreamJoined in
 // Kafka Streams is, unless only the result is of its type.
 func joinedValues[V, O any](s *settings, left serde.Serde[V]) (serde.Serde[V], serde.Serde[O]) {
-	result := inferred[V, O](left)
-	if r, ok := s.value.serde.(serde.Serde[O]); ok {
+	if r, ok := s.value.serde.(serde.Serde[O]); ok && s.value.of != reflect.TypeFor[V]() {
 		s.checkSerde(optionNames[optValueSerde], serde.Check(r))
-		if result = r; s.value.of != reflect.TypeFor[V]() {
-			return left, result
-		}
+		return left, r
 	}
-	return valueSerde(s, left), result
+	left = valueSerde(s, left)
+	return left, inferred[V, O](left)
 }
 
 func suffixed(name, suffix, otherwise string) string {
