@@ -30,7 +30,8 @@ type KeyValueBytes interface {
 	ReverseRange(from, to []byte) (KeyValueIterator, error)
 	// Prefix scans the keys that start with prefix in ascending order.
 	Prefix(prefix []byte) (KeyValueIterator, error)
-	// ApproximateNumEntries is exact for stores in memory and an estimate on disk.
+	// ApproximateNumEntries is exact for stores in memory and an estimate on disk. Of a store on disk that a test keeps in memory it is how
+	// often an entry was put, less how often one was deleted, as in Kafka Streams' driver.
 	ApproximateNumEntries() (int64, error)
 }
 

@@ -35,3 +35,6 @@ func (db *DB) AskedBase(store, key string) bool {
 	_, _, known := s.front.get(hashRow(row), row, nil)
 	return !known
 }
+
+// OnDisk tells that the DB has a database.
+func (db *DB) OnDisk() bool { return db.pebble != nil }

@@ -11,6 +11,8 @@ type keyValue struct {
 	noHooks
 	lru   *lru
 	cache *recordCache // nil if none would show
+	// puts less deletes since the store was opened, of one that takes a database's place in memory; see ApproximateNumEntries.
+	estimate int64
 }
 
 func (s *keyValue) rowKey(key []byte) []byte {
@@ -60,6 +62,7 @@ func (s *keyValue) Put(key, value []byte, ts int64) error {
 	if err != nil {
 		return err
 	}
+	s.count(value != nil)
 	if s.lru != nil {
 		if err := s.lru.put(s, key, value != nil); err != nil {
 			return err
@@ -191,8 +194,28 @@ func (s *keyValue) Prefix(prefix []byte) (KeyValueIterator, error) {
 const exactCount = 10_000
 
 // ApproximateNumEntries implements KeyValueBytes. On disk, up to 10,000 entries are counted, and all of them if they are still in a
-// memtable; beyond, the size of the files is divided by what these entries took.
+// memtable; beyond, the size of the files is divided by what these entries took. A store that takes a database's place in memory says what
+// RocksDB says before its first flush: the puts less the deletes, whether there was an entry or not.
 func (s *keyValue) ApproximateNumEntries() (int64, error) {
+	if s.standsIn() && !s.readOnly {
+		return max(s.estimate, 0), nil
+	}
+	return s.countEntries()
+}
+
+// standsIn tells that the store is in memory although it is declared to be on disk.
+func (s *keyValue) standsIn() bool { return s.mem != nil && !s.spec.InMemory }
+
+// count notes a put or a delete for the estimate.
+func (s *keyValue) count(put bool) {
+	if put {
+		s.estimate++
+	} else {
+		s.estimate--
+	}
+}
+
+func (s *keyValue) countEntries() (int64, error) {
 	it, err := s.Range(nil, nil)
 	if err != nil {
 		return 0, err
@@ -228,6 +251,7 @@ func (s *keyValue) shareBefore(key []byte) (float64, error) {
 
 func (s *keyValue) restore(r *RestoreRecord) error {
 	_, err := s.write(s.rowKey(r.Key), s.head(r.Timestamp), r.Value)
+	s.count(r.Value != nil)
 	if err == nil && s.lru != nil {
 		err = s.lru.put(s, r.Key, r.Value != nil)
 	}
@@ -254,6 +278,13 @@ func (s *keyValue) dropped() error {
 		s.cache.rows.clear()
 	} else if s.spec.CachesRecords() {
 		s.cache = &recordCache{}
+	}
+	if s.standsIn() {
+		n, err := s.countEntries()
+		if err != nil {
+			return err
+		}
+		s.estimate = n
 	}
 	if s.spec.MaxEntries == 0 {
 		return nil

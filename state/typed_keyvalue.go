@@ -93,7 +93,7 @@ func (s *KeyValueStore[K, V]) Prefix(prefix []byte) iter.Seq2[Entry[K, V], error
 	return prefixKeyValue(&s.c, s.bytes, prefix)
 }
 
-// ApproximateNumEntries is exact in memory and an estimate on disk.
+// ApproximateNumEntries is exact in memory and an estimate on disk; see KeyValueBytes.
 func (s *KeyValueStore[K, V]) ApproximateNumEntries() (int64, error) {
 	return s.bytes.ApproximateNumEntries()
 }
@@ -175,7 +175,7 @@ func (s *TimestampedKeyValueStore[K, V]) Prefix(prefix []byte) iter.Seq2[Entry[K
 	return prefixKeyValue(&s.c, s.bytes, prefix)
 }
 
-// ApproximateNumEntries is exact in memory and an estimate on disk.
+// ApproximateNumEntries is exact in memory and an estimate on disk; see KeyValueBytes.
 func (s *TimestampedKeyValueStore[K, V]) ApproximateNumEntries() (int64, error) {
 	return s.bytes.ApproximateNumEntries()
 }
