@@ -2,8 +2,10 @@ package processors
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tributary-io/tributary/serde"
+	"github.com/tributary-io/tributary/state"
 )
 
 // SubscriptionJoin answers subscriptions with the right row: KR, Subscription[K] to K, Response[R]; the response topic's sink follows. It
@@ -107,7 +109,11 @@ func (j *ForeignKeyJoin[K, L, KR, R, O]) Resolve() Supplier {
 		}
 		n.ask = sink.Next.(Next[KR, Subscription[K]])
 		views := newViewScope(rt)
-		open := func() (err error) { n.left, err = view.Open(views); return err }
+		open := func() (err error) {
+			n.leftForgets = forgets(rt.Stores(), view.StoreNames())
+			n.left, err = view.Open(views)
+			return err
+		}
 		return Instance{Next: Guard(rt, n.process), Init: open, Close: views.close}, nil
 	})
 }
@@ -122,12 +128,14 @@ type responseResolver[K, L, KR, R, O any] struct {
 	ask        Next[KR, Subscription[K]]
 	results    nils[O]
 	left       View[K, L]
-	hasher     rowHasher[L]
-	due        *dueAnswers[K]
-	row        L // what the joiner's pointers point to
-	right      R
-	out        Record[K, O]
-	again      Record[KR, Subscription[K]]
+	// leftForgets: a left row that isn't there, or is another one, may have fallen out of its table, which deletes no result.
+	leftForgets bool
+	hasher      rowHasher[L]
+	due         *dueAnswers[K]
+	row         L // what the joiner's pointers point to
+	right       R
+	out         Record[K, O]
+	again       Record[KR, Subscription[K]]
 }
 
 func (n *responseResolver[K, L, KR, R, O]) process(r *Record[K, Response[R]]) error {
@@ -149,10 +157,10 @@ func (n *responseResolver[K, L, KR, R, O]) process(r *Record[K, Response[R]]) er
 	n.out = Record[K, O]{Key: r.Key, KeyNull: r.KeyNull, ValueNull: true, Timestamp: r.Timestamp, Headers: r.Headers}
 	if !current {
 		n.rt.Dropped(DroppedOutOfOrder)
-		if !v.Null || n.leftJoin {
+		if !v.Null || n.leftJoin || n.leftForgets {
 			return nil
 		}
-		if due, err := n.due.is(r.Key); due || err != nil {
+		if keeps, err := n.due.keeps(r.Key); keeps || err != nil {
 			return err
 		}
 		return n.missedDelete(r, row)
@@ -185,6 +193,14 @@ func (n *responseResolver[K, L, KR, R, O]) missedDelete(r *Record[K, Response[R]
 	}
 	n.again.Value = s
 	return n.ask(&n.again)
+}
+
+// forgets tells whether one of the stores keeps a limited number of rows.
+func forgets(stores state.Stores, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		spec, ok := stores.Spec(name)
+		return ok && spec.MaxEntries > 0
+	})
 }
 
 // current tells whether the response is for the left row as it is now.

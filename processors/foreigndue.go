@@ -9,6 +9,8 @@ type dueAnswers[K any] struct {
 	keys serde.Serde[K]
 	key  []byte // scratch
 	rows map[string]rowVersion
+	// unasked are rows whose foreign key couldn't be found: an error handler has left the update out, and the result stays as it was.
+	unasked map[string]bool
 }
 
 // rowVersion tells of which version of a row a message is.
@@ -24,7 +26,7 @@ func (j *ForeignKeyJoin[K, L, KR, R, O]) dueAnswers(rt Runtime) *dueAnswers[K] {
 		return nil
 	}
 	v, _ := hooks.Shared("due/"+j.SubscriptionTopic, func() any {
-		return &dueAnswers[K]{keys: serde.Bind(j.LeftKey, j.SubscriptionTopic+"-pk", true), rows: map[string]rowVersion{}}
+		return &dueAnswers[K]{keys: serde.Bind(j.LeftKey, j.SubscriptionTopic+"-pk", true), rows: map[string]rowVersion{}, unasked: map[string]bool{}}
 	})
 	return v.(*dueAnswers[K])
 }
@@ -44,7 +46,20 @@ func (d *dueAnswers[K]) asked(s *Subscription[K]) error {
 	if err := d.encode(s.Key); err != nil {
 		return err
 	}
+	delete(d.unasked, string(d.key))
 	d.rows[string(d.key)] = rowVersion{s.Hash, s.HashNull}
+	return nil
+}
+
+// left notes that a row has changed and sent nothing, since its foreign key couldn't be found.
+func (d *dueAnswers[K]) left(key K) error {
+	if d == nil {
+		return nil
+	}
+	if err := d.encode(key); err != nil {
+		return err
+	}
+	d.unasked[string(d.key)] = true
 	return nil
 }
 
@@ -63,8 +78,8 @@ func (d *dueAnswers[K]) came(key K, version rowVersion) error {
 	return nil
 }
 
-// is tells whether another response to the row is sure to come.
-func (d *dueAnswers[K]) is(key K) (bool, error) {
+// keeps tells whether the row's result is to stay as it is: another response is sure to come, or the row's last update was left out.
+func (d *dueAnswers[K]) keeps(key K) (bool, error) {
 	if d == nil {
 		return false, nil
 	}
@@ -72,17 +87,18 @@ func (d *dueAnswers[K]) is(key K) (bool, error) {
 		return false, err
 	}
 	_, due := d.rows[string(d.key)]
-	return due, nil
+	return due || d.unasked[string(d.key)], nil
 }
 
 // none notes that none is: the row has changed and needn't be answered.
 func (d *dueAnswers[K]) none(key K) error {
-	if d == nil || len(d.rows) == 0 {
+	if d == nil || len(d.rows) == 0 && len(d.unasked) == 0 {
 		return nil
 	}
 	if err := d.encode(key); err != nil {
 		return err
 	}
 	delete(d.rows, string(d.key))
+	delete(d.unasked, string(d.key))
 	return nil
 }

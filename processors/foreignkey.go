@@ -3,6 +3,7 @@ package processors
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/tributary-io/tributary/serde"
@@ -116,11 +117,7 @@ func (n *subscriptionSender[K, L, KR]) process(r *Record[K, Change[L]]) error {
 	if c.NewNull && c.OldNull {
 		return nil
 	}
-	old, err := n.foreign(r.Key, c.Old, c.OldNull)
-	if err != nil {
-		return err
-	}
-	now, err := n.foreign(r.Key, c.New, c.NewNull)
+	old, now, err := n.foreignKeys(r.Key, c)
 	if err != nil {
 		return err
 	}
@@ -139,6 +136,21 @@ func (n *subscriptionSender[K, L, KR]) process(r *Record[K, Change[L]]) error {
 		return n.leftJoin(old, now, changed)
 	}
 	return n.innerJoin(old, now, changed, c.NewNull)
+}
+
+// foreignKeys finds the foreign keys before and after a change, and notes where the user's function can't tell them.
+func (n *subscriptionSender[K, L, KR]) foreignKeys(key K, c *Change[L]) (old, now foreign[KR], err error) {
+	told := false
+	defer func() {
+		if !told {
+			err = errors.Join(err, n.due.left(key))
+		}
+	}()
+	if old, err = n.foreign(key, c.Old, c.OldNull); err == nil {
+		now, err = n.foreign(key, c.New, c.NewNull)
+	}
+	told = err == nil
+	return old, now, err
 }
 
 func (n *subscriptionSender[K, L, KR]) foreign(key K, v L, null bool) (f foreign[KR], err error) {
