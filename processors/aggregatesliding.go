@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"math"
 	"slices"
 
 	"github.com/tributary-io/tributary/state"
@@ -86,12 +87,16 @@ func nullReason(keyNull bool) string {
 	return DroppedNullValue
 }
 
+// noRecord is no time, not even that of a row without one: a plain store's rows have none, so that the last record of each of its windows
+// seems to be one of before time 0, as in Kafka Streams.
+const noRecord int64 = math.MinInt64
+
 // surroundings is what the windows in the store say about a record's neighbours.
 type surroundings[A any] struct {
 	left, right *slidingWindow[A] // what the record's own left and right window start from
 	leftThere   bool              // the record's left window exists
 	rightThere  bool              // the record's right window exists
-	previous    int64             // the time of the record before it, or NoTimestamp
+	previous    int64             // the time of the record before it, or noRecord
 }
 
 // processWindows takes the record into the windows around it, latest first, and makes those that it starts.
@@ -99,7 +104,7 @@ func (n *slidingAggregator[K, V, A]) processWindows(ts int64) error {
 	if err := n.fetch(max(0, ts-2*n.difference), ts+1, state.Backward); err != nil {
 		return err
 	}
-	s := surroundings[A]{previous: NoTimestamp}
+	s := surroundings[A]{previous: noRecord}
 	for i := range n.found {
 		w := &n.found[i]
 		end := w.start + n.difference
@@ -130,7 +135,7 @@ func (n *slidingAggregator[K, V, A]) processWindows(ts int64) error {
 
 // create makes the windows that the record is the first to need.
 func (n *slidingAggregator[K, V, A]) create(ts int64, s *surroundings[A]) error {
-	if s.previous != NoTimestamp {
+	if s.previous != noRecord {
 		start := s.previous + 1
 		if !n.exists(start) && start+n.difference >= ts {
 			if err := n.update(start, nil); err != nil {
@@ -140,7 +145,7 @@ func (n *slidingAggregator[K, V, A]) create(ts int64, s *surroundings[A]) error 
 	}
 	if !s.leftThere {
 		var from *slidingWindow[A]
-		if s.previous != NoTimestamp && ts-n.difference <= s.previous {
+		if s.previous != noRecord && ts-n.difference <= s.previous {
 			from = s.left
 		}
 		if err := n.updateAt(ts-n.difference, from, ts); err != nil {
@@ -159,7 +164,7 @@ func (n *slidingAggregator[K, V, A]) processEarly(ts int64) error {
 		return err
 	}
 	var first, right *slidingWindow[A]
-	rightThere, previous := false, NoTimestamp
+	rightThere, previous := false, noRecord
 	for i := range n.found {
 		w := &n.found[i]
 		switch {
@@ -185,7 +190,7 @@ func (n *slidingAggregator[K, V, A]) processEarly(ts int64) error {
 			return err
 		}
 	}
-	if previous != NoTimestamp && !n.exists(previous+1) {
+	if previous != noRecord && !n.exists(previous+1) {
 		if err := n.update(previous+1, nil); err != nil {
 			return err
 		}
@@ -270,7 +275,7 @@ func (n *slidingAggregator[K, V, A]) fetch(from, to int64, dir state.Direction) 
 		}
 	}()
 	for it.Next() {
-		row, err := n.rows.decodeShared(it.Value(), it.Timestamp())
+		row, err := n.rows.decodeShared(it.Value(), n.rows.time(it.Timestamp()))
 		if err != nil {
 			return err
 		}

@@ -88,10 +88,15 @@ func (t *windowRows[K, V]) find(key K, start int64) (Row[V], error) {
 	if !ok {
 		return noRow[V](), nil
 	}
+	return t.decodeGot(data, t.time(ts))
+}
+
+// time is a row's time, which a plain store doesn't keep.
+func (t *windowRows[K, V]) time(ts int64) int64 {
 	if !t.timestamped {
-		ts = NoTimestamp
+		return NoTimestamp
 	}
-	return t.decodeGot(data, ts)
+	return ts
 }
 
 // set writes the row of the key last found, in the window that starts at start. What is too old to be kept is counted.
