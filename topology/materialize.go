@@ -30,8 +30,8 @@ func (b *Builder) keyValueStore(s *settings, prefix string, logged bool) materia
 	case s.has(optVersioned):
 		spec.Kind, spec.InMemory = state.Versioned, false
 		spec.HistoryMs, spec.SegmentIntervalMs = s.history.Milliseconds(), s.segment.Milliseconds()
-		if s.history < 0 || s.segment < 0 {
-			s.bad(plan.InvalidArgument, "option Versioned: history %v and segment %v can't be negative", s.history, s.segment)
+		if s.history < 0 {
+			s.bad(plan.InvalidArgument, "option Versioned: history %v can't be negative", s.history)
 		}
 		b.needName(s, "Versioned")
 	case s.has(optLRU):

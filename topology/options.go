@@ -231,11 +231,18 @@ func ChangelogTopic(name string) Option {
 }
 
 // Versioned keeps versions of a table's rows for a time (KIP-889), so that joins can see them as of a record's time.
-func Versioned(history time.Duration) Option { return VersionedSegments(history, 0) }
+func Versioned(history time.Duration) Option {
+	return Option{optVersioned, func(s *settings) { s.history, s.segment = history, 0 }}
+}
 
-// VersionedSegments is Versioned with the span of time that expires at once; 0 leaves it to the history.
+// VersionedSegments is Versioned with the span of time that expires at once, which must be 1 ms at least.
 func VersionedSegments(history, segment time.Duration) Option {
-	return Option{optVersioned, func(s *settings) { s.history, s.segment = history, segment }}
+	return Option{optVersioned, func(s *settings) {
+		if segment < time.Millisecond {
+			s.bad(plan.InvalidArgument, "option VersionedSegments: segment %v must be at least 1 ms", segment)
+		}
+		s.history, s.segment = history, segment
+	}}
 }
 
 // LRU keeps the operator's store in memory and at most n rows in it: those used last.

@@ -117,7 +117,11 @@ func (b *build) storeDecl(m *object) topology.StoreDecl {
 	case "session":
 		return topology.SessionStore(name, key, value, retention, opts...)
 	case "versioned":
-		return topology.VersionedStore(name, key, value, ms(m.int("historyMs")), ms(m.int("segmentMs")), opts...)
+		segment := ms(m.int("segmentMs"))
+		if m.has("segmentMs") && segment == 0 {
+			segment = ms(-1) // 0 says here that none is given
+		}
+		return topology.VersionedStore(name, key, value, ms(m.int("historyMs")), segment, opts...)
 	}
 	m.unsupported("store kind %q", kind)
 	return topology.KeyValueStore(name, key, value)
