@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/tributary-io/tributary/internal/plan"
@@ -77,21 +76,22 @@ func (t *Task) addQueue(tp TopicPartition) error {
 	return nil
 }
 
-func (t *Task) sourceOf(topic string) (*node, error) {
+// sourceOf finds the source that reads a topic: one that names it, or else the first whose pattern matches. In the driver mode of the harness
+// all topics of a pattern are one input, which has the pattern's name and, as in Kafka Streams' driver, belongs to the last source that has it.
+func (t *Task) sourceOf(topic string) (found *node, err error) {
 	for _, n := range t.nodes {
-		if n.spec.Kind != plan.SourceNode {
+		if n.spec.Kind == plan.SourceNode && (slices.Contains(n.spec.Topics, topic) || n.spec.Pattern == topic) {
+			found = n
+		}
+	}
+	if found != nil {
+		return found, nil
+	}
+	for _, n := range t.nodes {
+		if n.spec.Kind != plan.SourceNode || n.spec.Pattern == "" {
 			continue
 		}
-		if slices.Contains(n.spec.Topics, topic) {
-			return n, nil
-		}
-		if n.spec.Pattern == topic { // the harness' driver mode has one input for all topics that match
-			return n, nil
-		}
-		if n.spec.Pattern == "" {
-			continue
-		}
-		re, err := regexp.Compile("^(?:" + n.spec.Pattern + ")$")
+		re, err := plan.CompilePattern(n.spec.Pattern)
 		if err != nil {
 			return nil, fmt.Errorf("node %s: pattern %q: %w", n.spec.Name, n.spec.Pattern, err)
 		}

@@ -34,7 +34,7 @@ type topic struct {
 	read     place    // how far produced was handed out by Read
 	block    []Record // room for what Read gives next
 	next     int32
-	patterns []*patternInput // that match the name; see Driver.patternsOf
+	pattern  *patternInput // that matches the name; see Driver.patternOf
 	matched  bool
 	// changelog says that the topic is one of a store, which writes to it.
 	changelog bool

@@ -24,7 +24,7 @@ func (d *Driver) mayGather() bool {
 		}
 		for _, st := range m.stores {
 			// What is coalesced, and what a suppression logs, depends on where the commits are. Nobody else reads a changelog, but for patterns.
-			if spec := &st.plan.Spec; spec.Caching || spec.Kind == state.SuppressBuffer || st.changelog != nil && len(d.patternsOf(st.changelog.topic)) > 0 {
+			if spec := &st.plan.Spec; spec.Caching || spec.Kind == state.SuppressBuffer || st.changelog != nil && d.patternOf(st.changelog.topic) != nil {
 				return false
 			}
 		}

@@ -1,7 +1,10 @@
 package topologytest
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
+	"unicode/utf16"
 
 	"github.com/tributary-io/tributary/internal/plan"
 )
@@ -12,45 +15,84 @@ type patternInput struct {
 	expr *regexp.Regexp
 }
 
+// patternInputs lists the sources with patterns in the order in which they are asked whether they match. Two with the same pattern are one
+// input, of which the later source has the records in the driver mode.
 func patternInputs(p *plan.Plan) (inputs []*patternInput) {
+	byPattern := map[string][]*patternInput{}
+	var read []string
 	for _, sub := range p.Subtopologies {
+		read = append(read, sub.SourceTopics...)
 		for _, n := range sub.Nodes {
 			if n.Kind != plan.SourceNode || n.Pattern == "" {
 				continue
 			}
 			if expr, err := plan.CompilePattern(n.Pattern); err == nil { // else Build has refused it
-				inputs = append(inputs, &patternInput{n, expr})
+				byPattern[n.Pattern] = append(byPattern[n.Pattern], &patternInput{n, expr})
+				read = append(read, n.Pattern)
 			}
 		}
+	}
+	for _, name := range hashOrder(read) {
+		inputs = append(inputs, byPattern[name]...)
 	}
 	return inputs
 }
 
-// deliverToPatterns copies a record to the inputs that stand for patterns in the driver mode. Offsets are counted by pattern there.
-func (d *Driver) deliverToPatterns(from *partition, offset int64) {
+// hashOrder gives names, each once, in the order of a Java HashMap. The driver of Kafka Streams keeps the topics and patterns that are read
+// in one, and gives a topic that several patterns match to the first.
+func hashOrder(names []string) []string {
+	seen, unique := map[string]bool{}, []string(nil)
+	for _, name := range names {
+		if !seen[name] {
+			seen[name], unique = true, append(unique, name)
+		}
+	}
+	buckets := uint32(16)
+	for len(unique)*4 > int(buckets)*3 {
+		buckets *= 2
+	}
+	bucket := func(name string) uint32 {
+		var h uint32
+		for _, unit := range utf16.Encode([]rune(name)) {
+			h = 31*h + uint32(unit)
+		}
+		return (h ^ h>>16) & (buckets - 1)
+	}
+	slices.SortStableFunc(unique, func(a, b string) int { return cmp.Compare(bucket(a), bucket(b)) })
+	return unique
+}
+
+// deliverToPattern copies a record to the input that stands for a pattern in the driver mode. Offsets are counted by pattern there, and of
+// several patterns that match a topic one has its records, as in the driver of Kafka Streams; on brokers Kafka Streams refuses such a topic.
+func (d *Driver) deliverToPattern(from *partition, offset int64) {
 	if d.partitioned() || len(d.patterns) == 0 {
 		return
 	}
-	for _, in := range d.patternsOf(from.topic) {
-		r := from.raw(offset)
-		p := &d.broker.topics[in.node.Pattern].partitions[0]
-		p.names = append(p.names, r.Topic)
-		copied, raw := p.append(p.kept.keep(r.Timestamp, r.Key, r.Value), r.Headers), p.input.Slot()
-		p.fillRaw(raw, copied)
-		p.input.Filled(raw, copied+1)
+	in := d.patternOf(from.topic)
+	if in == nil {
+		return
 	}
+	r := from.raw(offset)
+	p := &d.broker.topics[in.node.Pattern].partitions[0]
+	if p == from {
+		return // a pattern that is the topic's name as it is
+	}
+	copied, raw := p.append(p.kept.keep(r.Timestamp, r.Key, r.Value), r.Headers), p.input.Slot()
+	p.copiedFrom(r.Topic, copied)
+	p.fillRaw(raw, copied)
+	p.input.Filled(raw, copied+1)
 }
 
-// patternsOf lists the patterns that match a topic's name.
-func (d *Driver) patternsOf(t *topic) []*patternInput {
+// patternOf finds the input that stands for the first pattern that matches a topic's name, nil if none does.
+func (d *Driver) patternOf(t *topic) *patternInput {
 	if t.matched {
-		return t.patterns
-	}
-	for _, in := range d.patterns {
-		if in.expr.MatchString(t.name) {
-			t.patterns = append(t.patterns, in)
-		}
+		return t.pattern
 	}
 	t.matched = true
-	return t.patterns
+	for _, in := range d.patterns {
+		if in.expr.MatchString(t.name) && (t.pattern == nil || t.pattern.node.Pattern == in.node.Pattern) {
+			t.pattern = in
+		}
+	}
+	return t.pattern
 }

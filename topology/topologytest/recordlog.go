@@ -14,7 +14,7 @@ type partition struct {
 	pieces  [][]entry // all but the last are full
 	n       int
 	headers [][]processors.Header // of the records that have some
-	names   []string              // of a pattern's input: the topics that its records are copied from, by offset
+	names   []string              // of a pattern's input: the topics that its records are copied from, by offset; empty for its own
 
 	reader    *member // nil if nothing reads the partition
 	input     task.Input
@@ -84,10 +84,18 @@ func (p *partition) fillRaw(r *processors.RawRecord, offset int64) {
 }
 
 func (p *partition) topicAt(offset int64) string {
-	if p.names != nil {
+	if offset < int64(len(p.names)) && p.names[offset] != "" {
 		return p.names[offset]
 	}
 	return p.topic.name
+}
+
+// copiedFrom notes the topic of a record that was copied.
+func (p *partition) copiedFrom(topic string, offset int64) {
+	for int64(len(p.names)) <= offset {
+		p.names = append(p.names, "")
+	}
+	p.names[offset] = topic
 }
 
 func (p *partition) id() task.TopicPartition {

@@ -14,7 +14,7 @@ func (d *Driver) deliver(p *partition, offset int64) error {
 			}
 		}
 	}
-	d.deliverToPatterns(p, offset)
+	d.deliverToPattern(p, offset)
 	return nil
 }
 
