@@ -36,7 +36,7 @@ func TestNotReadyWithoutHeartbeats(t *testing.T) {
 	}
 	silent := a.c.Embedded.Cluster().Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.CoordinatorLoadInProgress, Count: -1})
 	defer silent.Remove()
-	i.await(t, "isn't ready", func(s Stats) bool { return s.State == Recovering })
+	i.await(t, "isn't ready", func(s Stats) bool { return s.State == Recovering && strings.Contains(s.Reason, "heartbeat") })
 	if age := serves(t, i)["tributary_heartbeat_age_seconds"]; age < 5.5 { // the session timeout is 6 s
 		t.Errorf("the last heartbeat is %v s old", age)
 	}
