@@ -108,7 +108,7 @@ func (c *groupCommit) rebase(ctx context.Context) (ok bool, err error) {
 }
 
 // rebase finds the rows of the new file that the table doesn't have any more, given its live files. ok=false says that the group can't land, or
-// isn't worth it, since most of its rows have gone.
+// isn't worth it: most of its rows have gone, and it makes no fewer files.
 func (r *rewritten) rebase(ctx context.Context, store object.Store, live map[string]delta.Add) (ok bool, err error) {
 	gone, base := roaring.New(), uint32(0)
 	add := func(row uint32) {
@@ -134,7 +134,8 @@ func (r *rewritten) rebase(ctx context.Context, store object.Store, live map[str
 		base += c.kept()
 	}
 	r.gone = gone
-	return len(r.group.removes()) > 0 && gone.GetCardinality() <= uint64(base)/2, nil
+	removes := len(r.group.removes())
+	return removes > 1 || removes == 1 && gone.GetCardinality() <= uint64(base)/2, nil
 }
 
 // catchUp takes a file over as a version has it, and calls fn with the copied rows that are gone there.
