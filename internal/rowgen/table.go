@@ -86,7 +86,7 @@ func (t *Table) Schema() string {
 
 func fields(columns []*column) (out []any) {
 	for _, c := range columns {
-		var s any = c.typ.schema()
+		s := c.typ.schema()
 		if c.nullable {
 			s = []any{"null", s}
 		}
