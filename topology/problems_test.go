@@ -159,6 +159,12 @@ func TestProblems(t *testing.T) {
 		"store of a wrong kind": {func(b *topology.Builder) {
 			table2(b, "t", topology.StoreAs(state.Spec{Name: "x", Kind: state.Session}))
 		}, arg, "a session store can't hold a table"},
+		"a store of no rows": {func(b *topology.Builder) {
+			b.AddStateStore(topology.KeyValueStore("x", serde.String, serde.String, topology.LRU(0)))
+		}, arg, "store x: option LRU: 0 is no number of rows to keep"},
+		"segments of no time": {func(b *topology.Builder) {
+			table2(b, "t", topology.Store("x"), topology.VersionedSegments(time.Second, 0))
+		}, arg, "segment 0s must be at least 1 ms"},
 		"short window store": {func(b *topology.Builder) {
 			b.AddStateStore(topology.WindowStore("w", serde.String, serde.String, time.Second, time.Minute))
 		}, arg, "store w: windows of 60000 ms"},

@@ -90,6 +90,10 @@ func newStore[K, V any](spec state.Spec, key serde.Serde[K], value serde.Serde[V
 	spec.Caching, spec.Unsent = o.onCommit, true
 	if o.has(optLRU) {
 		spec.InMemory, spec.MaxEntries = true, o.maxEntries
+		if o.maxEntries <= 0 {
+			o.bad(plan.InvalidArgument, "option LRU: %d is no number of rows to keep", o.maxEntries)
+			spec.MaxEntries = 1
+		}
 	}
 	if spec.WindowSizeMs > spec.RetentionMs && spec.Kind != state.Session {
 		o.bad(plan.InvalidArgument, "windows of %d ms must be kept at least that long, but the retention is %d ms",
