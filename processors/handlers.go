@@ -125,7 +125,7 @@ const (
 	HeaderErrorException  = "__streams.errors.exception"  // the error's Go type
 	HeaderErrorMessage    = "__streams.errors.message"    // its message, with the node
 	HeaderErrorStacktrace = "__streams.errors.stacktrace" // the chain of wrapped errors, with the stack of a panic
-	HeaderErrorTopic      = "__streams.errors.topic"
+	HeaderErrorTopic      = "__streams.errors.topic"      // null where no record was processed: in a punctuation
 	HeaderErrorPartition  = "__streams.errors.partition"
 	HeaderErrorOffset     = "__streams.errors.offset"
 )
@@ -143,11 +143,15 @@ func (e *DroppedError) Error() string { return "left out: " + e.Reason }
 func (c *ErrorContext) DeadLetterHeaders() []Header {
 	out := make([]Header, 0, len(c.Headers)+6)
 	out = append(out, c.Headers...)
+	var topic []byte // null for what a punctuation sends
+	if c.Topic != "" {
+		topic = []byte(c.Topic)
+	}
 	return append(out,
 		Header{Key: HeaderErrorException, Value: []byte(fmt.Sprintf("%T", rootCause(c.Err)))},
 		Header{Key: HeaderErrorMessage, Value: []byte("node " + c.Node + ": " + c.Err.Error())},
 		Header{Key: HeaderErrorStacktrace, Value: []byte(stacktrace(c.Err))},
-		Header{Key: HeaderErrorTopic, Value: []byte(c.Topic)},
+		Header{Key: HeaderErrorTopic, Value: topic},
 		Header{Key: HeaderErrorPartition, Value: strconv.AppendInt(nil, int64(c.Partition), 10)},
 		Header{Key: HeaderErrorOffset, Value: strconv.AppendInt(nil, c.Offset, 10)},
 	)

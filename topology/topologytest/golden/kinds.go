@@ -138,7 +138,7 @@ func editHeaders(o *object) (func(procContext, record) error, error) {
 }
 
 func showContext(c procContext, r record) error {
-	where := "none"
+	where := "null/-1/-1" // what a punctuation sends comes from no record
 	if m, ok := c.Metadata(); ok {
 		where = fmt.Sprintf("%s/%d/%d", m.Topic, m.Partition, m.Offset)
 	}
