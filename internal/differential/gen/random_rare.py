@@ -72,7 +72,7 @@ def cogroups(r):
 def foreign(r):
     """foreign-key joins, of tables of all kinds, one behind the other"""
     def src(i, topic):
-        m = r.choice([{}, {"materialized": {"store": "st" + i}}, {"materialized": {"store": "st" + i, "storeType": "inMemory"}}, {"materialized": {"store": "st" + i, "logging": False}}, {"materialized": {"store": "st" + i, "versionedHistoryMs": 100}}])
+        m = r.choice([{}, {"materialized": {"store": "st" + i, "lru": 2}}, {"materialized": {"store": "st" + i}}, {"materialized": {"store": "st" + i, "storeType": "inMemory"}}, {"materialized": {"store": "st" + i, "logging": False}}, {"materialized": {"store": "st" + i, "versionedHistoryMs": 100}}])
         return table(i, topic, **m)
     ops = [src("a", "left"), src("b", "right")]
     left, right = "a", "b"
@@ -185,11 +185,11 @@ def command(r, kind, now):
     B = lambda: r.choice(["a", "b", "ab", "c", "-", "-"])
     V = lambda: r.choice(["v%d" % r.randint(0, 99), "v%d" % r.randint(0, 99), "-"])
     T = lambda: max(0, now - r.choice([0, 0, 1, 7, 40]))
-    # The real stores count by estimate on disk, and fail on some ranges of sessions in memory.
+    # The real stores fail on some ranges of sessions in memory.
     lo = max(0, now - r.choice([0, 5, 20, 60])); hi = lo + r.choice([0, 5, 30, 100])
     if kind in ("keyValue", "timestampedKeyValue"):
         ts = " %d" % T() if kind != "keyValue" else ""
-        return r.choice(["put %s %s%s" % (K(), V(), ts)] * 6 + ["putIfAbsent %s w%s" % (K(), ts), "delete " + K(), "get " + K(), "range %s %s" % (B(), B()), "reverseRange %s %s" % (B(), B()), "all", "reverseAll", "prefix " + r.choice(["a", "ab", "z"])] + ([] if ts else ["putAll a x%d b y c z" % now]))
+        return r.choice(["put %s %s%s" % (K(), V(), ts)] * 6 + ["putIfAbsent %s w%s" % (K(), ts), "delete " + K(), "get " + K(), "range %s %s" % (B(), B()), "reverseRange %s %s" % (B(), B()), "all", "reverseAll", "count", "prefix " + r.choice(["a", "ab", "z"])] + ([] if ts else ["putAll a x%d b y c z" % now]))
     if kind in ("window", "timestampedWindow"):
         ts = " %d" % T() if kind != "window" else ""
         return r.choice(["put %s %s %d%s" % (K(), V(), T(), ts)] * 8 + ["get %s %d" % (K(), lo), "fetch %s %d %d" % (K(), lo, hi), "backwardFetch %s %d %d" % (K(), lo, hi), "fetchRange %s %s %d %d" % (B(), B(), lo, hi), "backwardFetchRange %s %s %d %d" % (B(), B(), lo, hi), "fetchAll %d %d" % (lo, hi), "backwardFetchAll %d %d" % (lo, hi), "all", "backwardAll"])
@@ -252,6 +252,7 @@ def globals_(r):
 def sources(r):
     """patterns, lists of topics, merges, topics that are written and read again"""
     ops = [r.choice([{"op": "stream", "id": "s0", "pattern": r.choice(["in-.*", "in-[ab]"]), "key": "string", "value": "string"}, {"op": "stream", "id": "s0", "topics": ["in-a", "in-b"], "key": "string", "value": "string"}])]
+    if "pattern" in ops[0] and r.random() < .4: ops += [{"op": "stream", "id": "s9", "pattern": r.choice(["in-.*", "in-a", ".*-b", "in.+"]), "key": "string", "value": "string"}, {"op": "process", "id": "x9", "from": "s9", "processor": {"kind": "context"}}, to("x9", "ctx9")]
     if r.random() < .3: ops[0]["timestampExtractor"] = r.choice(["plus:5", "logAndSkip", "usePartitionTime"])
     if r.random() < .3: ops[0]["offsetReset"] = r.choice(["earliest", "latest"])
     if r.random() < .4: ops[0]["named"] = "src"
@@ -454,6 +455,7 @@ def punctuated(r):
         else: p.update(store="st%d" % n, by=r.choice(["value", "key", "firstChar"]), ttlMs=r.choice([5, 20]), storeKind="kv", **({"purgeEveryMs": r.choice([5, 20])} if r.random() < .6 else {})); prov = {"provideStores": [kv("st%d" % n)]}
         ops += [{"op": "process", "id": "p%d" % n, "from": last, "processor": p, **prov}, to("p%d" % n, "out%d" % n)]
         if kind in ("dedup", "tick") and r.random() < .5: last = "p%d" % n
+        if kind == "tick" and r.random() < .4: ops += [{"op": "process", "id": "c%d" % n, "from": "p%d" % n, "processor": {"kind": "context"}}, to("c%d" % n, "ctx%d" % n)]
     steps = []
     for st in pipes(r, ["in"], values=["x", "y", "a1", "b1"], keys="ab", jump=.15, spread=15):
         steps.append(st)
