@@ -70,7 +70,8 @@ func (c *copied) missed(now *roaring.Bitmap, fn func(row uint32)) bool {
 func (c *groupCommit) rebase(ctx context.Context) (ok bool, err error) {
 	table := c.o.table
 	head, err := table.Refresh(ctx)
-	if err != nil || !head.Metadata.Flag(vectorsProperty, false) {
+	// Where the plan's version had no deletion vectors nobody has noted to which places sorted rows have gone.
+	if err != nil || !c.p.md.Flag(vectorsProperty, false) || !head.Metadata.Flag(vectorsProperty, false) {
 		return false, err
 	}
 	live := map[string]delta.Add{}

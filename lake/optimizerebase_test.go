@@ -147,6 +147,43 @@ func TestOptimizeBesideChanges(t *testing.T) {
 	}
 }
 
+// TestOptimizeBesideNewVectors sorts a table in which deletion vectors are allowed while its rows are copied, and rows deleted by them. The compaction, which
+// hasn't noted where its rows are, gives way and is planned anew.
+func TestOptimizeBesideNewVectors(t *testing.T) {
+	store := object.NewMemory("t")
+	h := newHotTable(t, membersOf(store, DeletionVectors()))
+	allowVectors(t, store, "false")
+	changed := false
+	beside := &object.Faulty{Inner: store, Plan: func(c object.Call) object.Fault {
+		if strings.HasSuffix(c.Name, ".parquet") && !strings.HasPrefix(c.Name, "_") && !changed {
+			changed = true
+			allowVectors(t, store, "true")
+			h.changeAll()
+		}
+		return object.NoFault
+	}}
+	if res := optimize(t, beside, OptimizeOptions{SortBy: "course"}); !changed || res.Commits != 1 || res.Conflicts != 1 {
+		t.Errorf("%+v", res)
+	}
+	wantState(t, store, h.want)
+}
+
+// allowVectors sets the table property that allows to write deletion vectors.
+func allowVectors(t *testing.T, store object.Store, value string) {
+	t.Helper()
+	table, err := delta.Open(ctx, store, delta.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.Commit(ctx, delta.Commit{Metadata: func(m *delta.Metadata) (*delta.Metadata, error) {
+		m = m.Clone()
+		m.Configuration[vectorsProperty] = value
+		return m, nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // namedInLog reports whether a version names a file of deletion vectors.
 func namedInLog(t *testing.T, store object.Store, name string) bool {
 	t.Helper()
