@@ -3,8 +3,8 @@ package processors
 import "github.com/tributary-io/tributary/serde"
 
 // dueAnswers knows of an inner join by foreign key which left rows are sure to get another response: those that have asked for one, and
-// haven't had it. It is memory of a task, shared by the join's nodes on the left side, and as large as what is on its way. After a restart
-// nothing is known to be due.
+// haven't had it. It is memory of a task, shared by the join's nodes on the left side, as large as what is on its way and as many rows as are left out.
+// After a restart nothing is known to be due.
 type dueAnswers[K any] struct {
 	keys serde.Serde[K]
 	key  []byte // scratch

@@ -142,8 +142,11 @@ func (n *subscriptionSender[K, L, KR]) process(r *Record[K, Change[L]]) error {
 func (n *subscriptionSender[K, L, KR]) foreignKeys(key K, c *Change[L]) (old, now foreign[KR], err error) {
 	told := false
 	defer func() {
-		if !told {
-			err = errors.Join(err, n.due.left(key))
+		if told {
+			return
+		}
+		if noted := n.due.left(key); noted != nil { // else the error stays as it is: its type is in a dead letter's header
+			err = errors.Join(err, noted)
 		}
 	}()
 	if old, err = n.foreign(key, c.Old, c.OldNull); err == nil {

@@ -241,6 +241,25 @@ func TestErrorHandlers(t *testing.T) {
 	}
 }
 
+// The dead letter of a row whose foreign key can't be found has the type of the function's own error.
+func TestDeadLetterOfAForeignKey(t *testing.T) {
+	b := topology.NewBuilder("app")
+	b.Table("left", serde.String, serde.String).
+		TryJoinForeign(b.Table("right", serde.String, serde.String),
+			func(string, string) (string, error) { return "", errors.New("no key") },
+			func(l, r string) (string, error) { return l + r, nil }).
+		ToStream().To("out")
+	d := topologytest.New(t, built(t, b), topologytest.ErrorHandlers(processors.Handlers{Processing: processors.DeadLetterOnError("dead")}))
+	topologytest.Input(d, "left", serde.String, serde.String).Pipe("k", "v", 1)
+	dead := topologytest.Output(d, "dead", serde.String, serde.String).Read()
+	same(t, "dead letters", pairs(dead), []string{"k=v"})
+	for _, h := range dead[0].Headers {
+		if h.Key == processors.HeaderErrorException && string(h.Value) != "*errors.errorString" {
+			t.Errorf("%v", h)
+		}
+	}
+}
+
 func TestMistakesOfATestAreTold(t *testing.T) {
 	d, err := topologytest.Open(wordCount(t))
 	if err != nil {
