@@ -153,3 +153,23 @@ func TestProblemsOfNodes(t *testing.T) {
 		}
 	}
 }
+
+// A topology with 2 to the power of 60 ways from its source to its end is built and described: nothing walks each of them.
+func TestStackedDiamonds(t *testing.T) {
+	b := topology.NewBuilder("app", topology.Optimize(topology.AllOptimizations))
+	all := func(string, string) bool { return true }
+	value := func(_, v string) string { return v }
+	s := b.Stream("in", serde.String, serde.String)
+	for range 60 {
+		s = s.Filter(all).Merge(s.Filter(all))
+	}
+	s.SelectKey(value).GroupByKey().Count(topology.Store("counts"))
+	b.Stream("other", serde.String, serde.String).SelectKey(value).GroupByKey().Count(topology.Store("others"))
+	plan, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(plan.Describe(), "Processor: KSTREAM-MERGE-"); n != 60 {
+		t.Errorf("%d merges are described", n)
+	}
+}

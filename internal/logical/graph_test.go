@@ -304,3 +304,16 @@ func TestUnknownSerdeOfARepartition(t *testing.T) {
 	process(g, "AGG-", g.Add(g.NewRepartition("mine", true, broken), rekey(g, source(g, "t"))))
 	wantError(t, g, Options{}, "repartition topic mine-repartition: it is unknown how the value becomes bytes")
 }
+
+// A search upward looks at each node, not at each way to it: of these there are 2 to the power of 60.
+func TestUpLooksAtEachNodeOnce(t *testing.T) {
+	g := NewGraph()
+	n := source(g, "in")
+	for range 60 {
+		n = process(g, "KSTREAM-MERGE-", process(g, "KSTREAM-FILTER-", n), process(g, "KSTREAM-FILTER-", n))
+	}
+	looks := 0
+	if found := n.up(func(*Node) bool { looks++; return false }); found != nil || looks > 1_000 {
+		t.Errorf("found %v after %d looks", found, looks)
+	}
+}

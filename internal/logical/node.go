@@ -97,7 +97,14 @@ func (n *Node) parentsWritten() bool {
 }
 
 // up searches the node and what is above it, parents first, for one that fits.
-func (n *Node) up(fits func(*Node) bool) *Node {
+func (n *Node) up(fits func(*Node) bool) *Node { return n.upExcept(map[*Node]bool{}, fits) }
+
+// upExcept is up where nothing fits of what was searched. A node is searched once, however many ways lead to it.
+func (n *Node) upExcept(searched map[*Node]bool, fits func(*Node) bool) *Node {
+	if searched[n] {
+		return nil
+	}
+	searched[n] = true
 	if fits(n) {
 		return n
 	}
@@ -105,7 +112,7 @@ func (n *Node) up(fits func(*Node) bool) *Node {
 		if fits(p) {
 			return p
 		}
-		if found := p.up(fits); found != nil {
+		if found := p.upExcept(searched, fits); found != nil {
 			return found
 		}
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 )
@@ -76,12 +77,43 @@ func newDescriber(s *Subtopology) *describer {
 	return d
 }
 
-// grow adds to the size of a node and of all that were found above it. A node that is reached on two ways counts twice.
+// grow adds to the size of a node and of all that were found above it. A node that is reached on two ways counts twice. The ways are counted and not
+// walked: where branches part and merge again and again, their number is a power of that of the branches.
 func (d *describer) grow(n *Node, by int) {
-	d.size[n] += by
-	for _, p := range d.parents[n].list() {
-		d.grow(p, by)
+	more := map[*Node]int{n: by}
+	for _, at := range d.above(n) {
+		d.size[at] = addSizes(d.size[at], more[at])
+		for _, p := range d.parents[at].list() {
+			more[p] = addSizes(more[p], more[at])
+		}
 	}
+}
+
+// above lists a node and all that were found above it, each before its parents.
+func (d *describer) above(n *Node) (all []*Node) {
+	seen := map[*Node]bool{}
+	var visit func(*Node)
+	visit = func(n *Node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		for _, p := range d.parents[n].list() {
+			visit(p)
+		}
+		all = append(all, n)
+	}
+	visit(n)
+	slices.Reverse(all)
+	return all
+}
+
+// addSizes adds sizes up to the largest there is.
+func addSizes(a, b int) int {
+	if a > math.MaxInt-b {
+		return math.MaxInt
+	}
+	return a + b
 }
 
 func (d *describer) compare(x, y *Node) int {

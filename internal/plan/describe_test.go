@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,5 +61,25 @@ func TestDescribe(t *testing.T) {
 `
 	if diff := cmp.Diff(want, mustBuild(t, b).Describe()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestDescribeStackedDiamonds has more ways from its source to its end than anybody could walk: 3 to the power of 60.
+func TestDescribeStackedDiamonds(t *testing.T) {
+	b := NewBuilder()
+	b.AddSource(source("source", "in"))
+	from := "source"
+	for i := range 60 {
+		var branches []string
+		for j := range 3 {
+			branch := fmt.Sprintf("branch-%02d-%d", i, j)
+			b.AddProcessor(branch, stub{}, from)
+			branches = append(branches, branch)
+		}
+		from = fmt.Sprintf("merge-%02d", i)
+		b.AddProcessor(from, stub{}, branches...)
+	}
+	if n := strings.Count(mustBuild(t, b).Describe(), "Processor: "); n != 60*4 {
+		t.Errorf("%d processors", n)
 	}
 }
