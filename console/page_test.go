@@ -148,7 +148,7 @@ func trouble(now time.Time) *engineSeen {
 			},
 			Standbys: []engine.StandbyStats{{Name: "1_2", Following: true, Lag: 3}, {Name: "1_3", Warmup: true, Lag: -1, Restore: engine.RestoreStats{CheckpointBytes: 25, CheckpointTotal: 100}}},
 			Lake:     []engine.LakeStats{landed},
-			Memory:   engine.MemoryStats{Rows: 1 << 20},
+			Memory:   engine.MemoryStats{Rows: 1 << 20, Spare: 5 << 20},
 			Dropped:  []engine.Dropped{{Node: hostile, Reason: "late", Count: 5}},
 		},
 		members: []engine.Member{{ID: hostile, Endpoint: "here:8080", Here: true, Tasks: []string{"0_0"}}, {ID: "other", Endpoint: "there:8080"}, {ID: "evil", Endpoint: "javascript://x"}},
@@ -164,7 +164,7 @@ func TestPageShowsTrouble(t *testing.T) {
 	for _, want := range []string{"counting", "rebalancing", "not ready", "4711", "2 of 4 tasks have to be brought up to date first; 1 of them are being restored", "1 of 1 tables are parked",
 		"1,234,567", "1,000 of 1,007", "12,000 records, 3.1 MB, 6,000 offsets left, 4,000/s, 90 s left", "25 B of a checkpoint of 100 B", "the task is to move here",
 		`<script>alert("x")</script>`, "put https://…@store.example/t/_delta_log/1.json?… denied", "delta:s3://…@bucket/counts?…", "(this one)", "by-word-repartition", "counts", "1 of 4", "late",
-		"Sub-topology: 1"} {
+		"Sub-topology: 1", "write buffers that lie ready", "5.2 MB"} {
 		if !strings.Contains(p.text, want) {
 			t.Errorf("%q isn't on the page", want)
 		}
@@ -415,6 +415,7 @@ func TestWithoutSecrets(t *testing.T) {
 		"s3://bucket/folder?region=eu&key=x":        "s3://bucket/folder?…",
 		`Get "https://u:p@h/a?sig=x": 403 (why?)`:   `Get "https://…@h/a?…": 403 (why?)`,
 		"https://user@h:1/ and http://h/?a b=c":     "https://…@h:1/ and http://h/?… b=c",
+		"s3://key:p@ss@bucket/folder":               "s3://…@bucket/folder",
 		"mail to a@b.example about https://h/x@y/z": "mail to a@b.example about https://h/x@y/z",
 	} {
 		if got := withoutSecrets(text); got != want {

@@ -171,8 +171,8 @@ func newPicture(p *plan.Plan, instance string, s *sight, c choice) *picture {
 	pic := &picture{
 		Application: p.ApplicationID, Instance: instance, Now: s.at.UTC(), State: stats.State.String(), Since: stats.Since.UTC(), Ready: stats.State.Ready(),
 		Heard: known(stats.Heard), OtherVersions: orEmpty(stats.OtherVersions), LeftOut: []leftOut{}, Members: []member{},
-		Memory: []part{{"rows in front of stores", stats.Memory.Rows}, {"block cache and memtables", stats.Memory.Cache},
-			{"uncommitted state", stats.Memory.Write}, {"fetched records", stats.Memory.Input}},
+		Memory: []part{{"rows in front of stores", stats.Memory.Rows}, {"cached blocks of stores", stats.Memory.Cache},
+			{"uncommitted state", stats.Memory.Write}, {"write buffers that lie ready", stats.Memory.Spare}, {"fetched records", stats.Memory.Input}},
 	}
 	all := make([]task, len(stats.Tasks))
 	for i := range stats.Tasks {

@@ -8,7 +8,7 @@ import (
 // URLs in errors and in the places of tables may carry what lets their reader in: a user's name with a password in front of the host, or a signature
 // behind a question mark.
 var (
-	userInURL  = regexp.MustCompile(`(://)[^/?#@\s"']+@`)
+	userInURL  = regexp.MustCompile(`(://)[^/?#\s"']+@`)
 	queryInURL = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^?\s"']*)\?[^\s"']*`)
 )
 
