@@ -156,8 +156,8 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 }
 
 // Run runs the instance until ctx ends; then it finishes the records in hand, commits, closes everything and leaves the group, and
-// returns nil; or an *UncommittedError, where brokers or a table's store are away and it has to close without its last commit. It returns another error if
-// it can't start or can't go on, having released everything as well. It can be called once.
+// returns nil; or an error in which errors.As finds an *UncommittedError, where brokers or a table's store are away and it has to close without its last
+// commit. It returns another error if it can't start or can't go on, having released everything as well. It can be called once.
 func (e *Engine) Run(ctx context.Context) error {
 	if e.ran.Swap(true) {
 		return errors.New("engine: Run was called before: make a new Engine")
