@@ -112,6 +112,17 @@ func TestLossOfMembershipAtCloseIsNoError(t *testing.T) {
 	}
 }
 
+// An input that can't be read on is no reason to end without the last commit: what was processed is committed, and the next start deals with it.
+func TestInputOutOfRangeAtCloseIsLeftAlone(t *testing.T) {
+	e, _ := withoutBrokers(t)
+	r := &runner{spec: &taskSpec{}, open: true}
+	e.runners[r.spec.id] = r
+	e.closing.Store(true)
+	if err := e.outOfRange(outside{r, errors.New("the log begins later")}); err != nil {
+		t.Errorf("got %v, want the close to go on", err)
+	}
+}
+
 // Instances that are closed in the middle of a backlog stop processing before their last commit: what they would do after it would be done again by the
 // next start, and at least once its output would be there twice.
 func TestCloseDoublesNothing(t *testing.T) {

@@ -197,6 +197,9 @@ func (e *Engine) fetchFailed(r *runner, b *fetch.Batch) {
 // the task is opened again from there, by the rules of an opening.
 func (e *Engine) outOfRange(o outside) error {
 	r := o.r
+	if e.closing.Load() {
+		return nil // what was processed can be committed, and the next start deals with the rest
+	}
 	if r == e.global {
 		return fmt.Errorf("global tables can't be read on: %w; start again to read them anew", o.err)
 	}
