@@ -6,30 +6,33 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/tributary-io/tributary/engine/internal/glibc"
 )
 
 // MemoryBudget is what an instance may keep in memory, in bytes: one number for all that grows under load, divided over its parts. It is that of the
 // process if the application does nothing else there; what the program itself takes, some 30 MB of code that is mapped, comes on top. 96 MB at least.
 //
-//   - 5/32: rows and filters in front of the stores (state.ResourceOptions.RowBytes)
+//   - 1/4: rows and filters in front of the stores (state.ResourceOptions.RowBytes)
 //   - 5/32: block cache and memtables (CacheBytes)
 //   - 1/12: uncommitted state (WriteBuffer), which needs up to twice as much while it grows
-//   - 1/24: fetched records (InputBuffer), and as much again in the client's hands
+//   - 1/16: fetched records (InputBuffer), and as much again in the client's hands
 //   - 1/16, 8 MB at least: records on their way to the brokers
 //   - 1/5: open lake batches (LakeBatches.Budget), if there are any
 //
 // The rest, and what stores don't take of their parts, is for the Go heap: the collector is told to keep what the runtime holds below the budget, less
 // what lies outside of it just now (debug.SetMemoryLimit), and not to work before that is near (debug.SetGCPercent(400), if it is 100). Both are the
-// process's as long as Run runs; GOMEMLIMIT and GOGC of the environment go before them. Options given later set parts of their own. Each task with state takes
+// process's as long as Run runs; GOMEMLIMIT and GOGC of the environment go before them. The C library, too, is told to keep less (one arena, for good,
+// unless MALLOC_ARENA_MAX is set). Options given later set parts of their own. Each task with state takes
 // some 300 kB for its database whatever the budget, and its write buffer is not made smaller than 256 kB.
 //
 // Without a budget each part has its own default, and the collector lets the Go heap grow to twice what is live.
 func MemoryBudget(bytes int64) Option {
 	return func(c *config) {
 		c.memory = bytes
-		c.state.RowBytes, c.state.CacheBytes = bytes*5/32, bytes*5/32
+		c.state.RowBytes, c.state.CacheBytes = bytes/4, bytes*5/32
 		c.state.MinMemtableBytes = min(1<<20, bytes/256)
-		c.writeBuffer, c.inputBuffer = bytes/12, bytes/24
+		c.writeBuffer, c.inputBuffer = bytes/12, bytes/16
 		c.lake.Budget, c.lake.Bytes = bytes/5, min(c.lake.Bytes, bytes/10)
 	}
 }
@@ -75,6 +78,7 @@ type limitsOfGo struct {
 
 // begin notes what there is without instances. mu must be held.
 func (l *limitsOfGo) begin() {
+	glibc.OneArena()
 	l.before, l.percent = debug.SetMemoryLimit(-1), 0
 	if os.Getenv("GOGC") != "" {
 		return
@@ -145,7 +149,7 @@ func (e *Engine) shareGo(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		stores := e.resources.RowBytes() + e.resources.CacheBytes() + e.resources.MemtableBytes()
+		stores := e.resources.OutsideBytes()
 		// The runtime stops all for a moment to take a limit: small changes aren't worth it.
 		if now := e.cfg.goMemory(stores); now < e.goShare.bytes-e.cfg.memory/64 || now > e.goShare.bytes+e.cfg.memory/64 {
 			e.goShare.claim(now)

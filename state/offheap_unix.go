@@ -4,6 +4,9 @@ package state
 
 import "syscall"
 
+// rowsOutside says that rows and filters are kept outside of the Go heap.
+const rowsOutside = true
+
 // takeMemory gives n zeroed bytes outside the Go heap, so that the collector doesn't keep as much again in reserve for them. The caller
 // gives them back by giveMemory.
 func takeMemory(n int) []byte {

@@ -111,6 +111,17 @@ func (r *Resources) RowBytes() int64 { return r.rows.Load() }
 // MemtableBytes is what the memtables of the open databases take at most. They begin small, and the block cache makes room for them.
 func (r *Resources) MemtableBytes() int64 { return r.memtables.Load() }
 
+// OutsideBytes is what rows, filters, blocks and memtables take outside of the Go heap: without cgo, blocks and memtables lie in it.
+func (r *Resources) OutsideBytes() (n int64) {
+	if rowsOutside {
+		n += r.RowBytes()
+	}
+	if pebbleOutside {
+		n += r.CacheBytes() + r.MemtableBytes()
+	}
+	return n
+}
+
 // SpareBytes is what write buffers take that no store uses at the moment, which the next write takes. It lies in the Go heap.
 func (r *Resources) SpareBytes() int64 { return r.overlays.size() }
 
