@@ -41,7 +41,7 @@ func childMain(ctx context.Context, args []string) error {
 	flags.StringVar(&cfg.Topic, "topic", "", "")
 	flags.Int64Var(&cfg.Skip, "skip", 0, "")
 	flags.StringVar(&cfg.Start, "start", "", "")
-	flags.BoolVar(&cfg.NoHeapLimit, "no-heap-limit", false, "")
+	flags.Int64Var(&cfg.Memory, "memory", 0, "")
 	flags.DurationVar(&cfg.Window, "window", time.Second, "")
 	flags.BoolVar(&cfg.OnDisk, "disk", false, "")
 	if err := flags.Parse(args); err != nil {

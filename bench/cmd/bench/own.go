@@ -67,7 +67,7 @@ func (t tributary) run(ctx context.Context, workload string) ([]measure.Result, 
 // start runs the engine in a process.
 func (t tributary) start(ctx context.Context, app, workload string, killAt int, more ...string) ([]measure.Result, error) {
 	args := []string{"child", "-role", roleEngine, "-w", workload, "-app", app, "-brokers", t.s.brokers(), "-state-dir", t.s.stateDir(app),
-		"-commit", t.s.opts.commit.String(), "-kill-at", fmt.Sprint(killAt), "-launched", fmt.Sprint(time.Now().UnixNano())}
+		"-commit", t.s.opts.commit.String(), "-memory", t.s.opts.budget(), "-kill-at", fmt.Sprint(killAt), "-launched", fmt.Sprint(time.Now().UnixNano())}
 	if t.profiles != "" {
 		args = append(args, "-profile", filepath.Join(t.profiles, workload))
 	}

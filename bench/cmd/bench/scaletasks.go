@@ -132,7 +132,8 @@ func (s *scaling) tasks(ctx context.Context) error {
 			if kind == "none" {
 				app, load = idle, workload.ScaleIdle
 			}
-			r, err := one(s.execute(ctx, false, s.program, s.arguments(app, s.stateDir(app), load, topic, "-no-heap-limit")...))
+			// Many tasks need more than the comparison with peers allows.
+			r, err := one(s.execute(ctx, false, s.program, s.arguments(app, s.stateDir(app), load, topic, "-memory", "0")...))
 			if err != nil {
 				return err
 			}

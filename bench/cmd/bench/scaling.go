@@ -121,7 +121,7 @@ func (s *scaling) row(format string, cells ...any) {
 // arguments are those of one instance.
 func (s *scaling) arguments(app, state, load, topic string, more ...string) []string {
 	return append([]string{"child", "-role", roleScaling, "-w", load, "-app", app, "-topic", topic, "-brokers", s.brokers(), "-state-dir", state,
-		"-commit", s.opts.commit.String(), "-launched", fmt.Sprint(time.Now().UnixNano())}, more...)
+		"-commit", s.opts.commit.String(), "-memory", s.opts.budget(), "-launched", fmt.Sprint(time.Now().UnixNano())}, more...)
 }
 
 // steps are powers of ten from one number to another, which is the last.

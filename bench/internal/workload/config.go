@@ -10,6 +10,7 @@ type Config struct {
 	Out         string // the output topic
 	StateDir    string
 	Commit      time.Duration
+	Memory      int64 // the engine's budget, in bytes; 0: none
 	// Launched is when the process was asked for: start-up is counted from there. Zero: unknown.
 	Launched time.Time
 	// KillAt kills the own process without warning once so many records are processed. 0: never.
@@ -20,11 +21,10 @@ type Config struct {
 	ProfileStart bool
 
 	// Of scaling:
-	Topic       string        // the input
-	Skip        int64         // so many records are processed before what is measured
-	Window      time.Duration // size of the windows
-	Start       string        // a file: nothing is processed before it exists. Empty: don't wait
-	NoHeapLimit bool          // many tasks need more than the peers' comparison allows
+	Topic  string        // the input
+	Skip   int64         // so many records are processed before what is measured
+	Window time.Duration // size of the windows
+	Start  string        // a file: nothing is processed before it exists. Empty: don't wait
 
 	// Of the harness:
 	Records, Keys int

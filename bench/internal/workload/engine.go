@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -28,20 +27,8 @@ const lookPerTask = 50 * time.Microsecond
 // stuckAfter is when a run without progress is given up.
 const stuckAfter = 2 * time.Minute
 
-// heapLimit is the soft limit of the Go heap, as the peers' virtual machines have one of 1 GB: the collector works harder from there on, which
-// is in the CPU that is measured. A workload whose state fills the 96 MB that stores have outside of the Go heap gets less, so that all stay below half
-// of the peers' memory.
-func heapLimit(workload string) int64 {
-	switch workload {
-	case "a", "c":
-		return 144 << 20
-	default:
-		return 80 << 20
-	}
-}
-
-// RunEngine runs a workload on Tributary's engine, exactly once, with its default settings but for the commit interval and
-// compression, until its input is processed and committed.
+// RunEngine runs a workload on Tributary's engine, exactly once, with its default settings but for the commit interval, compression and memory, until its
+// input is processed and committed.
 func RunEngine(ctx context.Context, cfg Config) (measure.Result, error) {
 	r, closeClient, err := newEngineRun(ctx, cfg, Input(cfg.Workload), func() (*topology.Plan, error) { return Build(cfg.Workload, cfg.Application, cfg.Out) })
 	if err != nil {
@@ -53,9 +40,8 @@ func RunEngine(ctx context.Context, cfg Config) (measure.Result, error) {
 
 // newEngineRun makes a run of a topology that reads a topic. The client that follows its progress has to be closed.
 func newEngineRun(ctx context.Context, cfg Config, topic string, build func() (*topology.Plan, error), opts ...engine.Option) (*engineRun, func(), error) {
-	if !cfg.NoHeapLimit {
-		debug.SetMemoryLimit(heapLimit(cfg.Workload))
-		debug.SetGCPercent(400) // the limit says when to collect, as in a JVM
+	if cfg.Memory > 0 {
+		opts = append(opts, engine.MemoryBudget(cfg.Memory))
 	}
 	client, err := kgo.NewClient(kgo.SeedBrokers(cfg.Brokers...))
 	if err != nil {
