@@ -21,23 +21,23 @@ func (e *Engine) Handler() http.Handler {
 	if e.cfg.ship {
 		e.serveCheckpoints(mux)
 	}
-	for pattern, make := range e.cfg.added {
-		if make != nil {
-			mux.Handle(pattern, make(e))
+	for pattern, handler := range e.cfg.added {
+		if handler != nil {
+			mux.Handle(pattern, handler(e))
 		}
 	}
 	return mux
 }
 
-// Handle adds to what HTTP and Handler serve, under a pattern of http.ServeMux; the page of package console comes so. make is called for each
+// Handle adds to what HTTP and Handler serve, under a pattern of http.ServeMux; the page of package console comes so. handler is called for each
 // Handler; nil takes back what was given for the same pattern before. What it makes may ask the instance at any time, also before Run and after it.
-func Handle(pattern string, make func(*Engine) http.Handler) Option {
+func Handle(pattern string, handler func(*Engine) http.Handler) Option {
 	return func(c *config) {
 		c.added = maps.Clone(c.added)
 		if c.added == nil {
 			c.added = map[string]func(*Engine) http.Handler{}
 		}
-		c.added[pattern] = make
+		c.added[pattern] = handler
 	}
 }
 

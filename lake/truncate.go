@@ -114,8 +114,9 @@ func (w *writer) truncate(ctx context.Context, inputs []string, execute bool) (s
 	}
 	out.Partitions = len(c.Moves)
 	out.Changed = out.Files+out.Partitions > 0
-	if w.sink.opts.state != nil && w.forgetState(snap.Head, &c) {
-		out.Changed = true
+	if w.sink.opts.state != nil {
+		remembered := w.forgetState(snap.Head, &c)
+		out.Changed = out.Changed || remembered
 	}
 	if !execute || !out.Changed {
 		return out, nil
@@ -130,9 +131,9 @@ func (w *writer) truncate(ctx context.Context, inputs []string, execute bool) (s
 
 // forgetState makes the emptying of a table of current state forget what was deleted, too, and reports whether anything was remembered. Indexes of
 // the table as it was are told by a property that they don't go with it any more: they know of deletions that nobody can count as late any more.
-func (w *writer) forgetState(h *delta.Head, c *delta.Commit) (any bool) {
+func (w *writer) forgetState(h *delta.Head, c *delta.Commit) (remembered bool) {
 	id, ok := h.Txn(deletionsApp)
-	if any = ok && id != noSegment; any {
+	if remembered = ok && id != noSegment; remembered {
 		c.Moves = append(c.Moves, delta.Move{AppID: deletionsApp, From: id, To: noSegment})
 	}
 	c.Metadata = func(m *delta.Metadata) (*delta.Metadata, error) {
@@ -140,7 +141,7 @@ func (w *writer) forgetState(h *delta.Head, c *delta.Commit) (any bool) {
 		m.Configuration[stateEmptiedKey] = strconv.FormatInt(h.Version+1, 10)
 		return m, nil
 	}
-	return any
+	return remembered
 }
 
 // mayTruncate refuses what would lose the rows of others for good, since their progress would stay.

@@ -109,8 +109,10 @@ func TestMistakesAreNamed(t *testing.T) {
 		"streams: [{topic: a.b, schema: s.avsc, owner: me, domain: d, sensitivity: public, compatibility: SIDEWAYS}]": "compatibility",
 		"stream: []":         `line 1: unknown key "stream"`,
 		"declarations: none": "none",
-		"streams: [{topic: a.b, retention: week}]":   `"week" is no length of time: write it like 168h or 7d`,
-		"streams: [{topic: a.b, partitions: three}]": "`three` can't stand here: a value of type int32 is needed",
+		"streams: [{topic: a.b, retention: week}]":    `"week" is no length of time: write it like 168h or 7d`,
+		"streams: [{topic: a.b, retention: 200000d}]": `"200000d" is no length of time: write it like 168h or 7d`,
+		"streams: [{topic: a.b, retention: -3d}]":     `"-3d" is no length of time: write it like 168h or 7d`,
+		"streams: [{topic: a.b, partitions: three}]":  "`three` can't stand here: a value of type int32 is needed",
 	} {
 		if _, err := Load(write(t, "c.yaml", text, "s.avsc", small)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

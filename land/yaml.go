@@ -28,11 +28,11 @@ type span time.Duration
 func (s *span) UnmarshalYAML(n *yaml.Node) error {
 	d, err := time.ParseDuration(n.Value)
 	if days, ok := strings.CutSuffix(n.Value, "d"); ok && err != nil {
-		var count int
-		count, err = strconv.Atoi(days)
+		var count int64
+		count, err = strconv.ParseInt(days, 10, 16) // 89 years: more than a duration's hours hold is far beyond
 		d = time.Duration(count) * 24 * time.Hour
 	}
-	if err != nil {
+	if err != nil || d < 0 {
 		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %q is no length of time: write it like 168h or 7d", n.Line, n.Value)}}
 	}
 	*s = span(d)

@@ -66,7 +66,7 @@ func newDescriber(s *Subtopology) *describer {
 		d.size[n], byName[n.Name], names[i] = 1, n, n.Name
 		d.parents[n], d.children[n] = &javaTree{compare: d.compare}, &javaTree{compare: d.compare}
 	}
-	for _, name := range hashOrder(names) {
+	for _, name := range HashOrder(names) {
 		n := byName[name]
 		for _, p := range n.Parents {
 			d.parents[n].add(p)
@@ -129,11 +129,11 @@ func (d *describer) node(b *strings.Builder, p *Plan, n *Node) {
 	case SourceNode:
 		topics := n.Pattern
 		if topics == "" {
-			topics = "[" + strings.Join(hashOrder(p.rawTopics(n.Topics)), ", ") + "]"
+			topics = "[" + strings.Join(HashOrder(p.rawTopics(n.Topics)), ", ") + "]"
 		}
 		b.WriteString("Source: " + n.Name + " (topics: " + topics + ")")
 	case ProcessorNode:
-		b.WriteString("Processor: " + n.Name + " (stores: [" + strings.Join(hashOrder(n.Stores), ", ") + "])")
+		b.WriteString("Processor: " + n.Name + " (stores: [" + strings.Join(HashOrder(n.Stores), ", ") + "])")
 	case SinkNode:
 		if n.Dynamic {
 			b.WriteString("Sink: " + n.Name + " (extractor class: per record)")
@@ -176,20 +176,4 @@ func (p *Plan) rawTopics(topics []string) []string {
 		out[i] = p.rawTopic(t)
 	}
 	return out
-}
-
-// hashOrder sorts names as Java's HashSet<String> iterates over them, since that is the order in Kafka Streams' text.
-func hashOrder(names []string) []string {
-	buckets := 16
-	for buckets*3 < len(names)*4 {
-		buckets *= 2
-	}
-	bucket := func(s string) int {
-		var h uint32
-		for _, c := range []byte(s) { // names are ASCII
-			h = 31*h + uint32(c)
-		}
-		return int(h^h>>16) & (buckets - 1)
-	}
-	return slices.SortedStableFunc(slices.Values(names), func(x, y string) int { return cmp.Compare(bucket(x), bucket(y)) })
 }

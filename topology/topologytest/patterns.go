@@ -1,10 +1,7 @@
 package topologytest
 
 import (
-	"cmp"
 	"regexp"
-	"slices"
-	"unicode/utf16"
 
 	"github.com/tributary-io/tributary/internal/plan"
 )
@@ -32,34 +29,10 @@ func patternInputs(p *plan.Plan) (inputs []*patternInput) {
 			}
 		}
 	}
-	for _, name := range hashOrder(read) {
+	for _, name := range plan.HashOrder(read) {
 		inputs = append(inputs, byPattern[name]...)
 	}
 	return inputs
-}
-
-// hashOrder gives names, each once, in the order of a Java HashMap. The driver of Kafka Streams keeps the topics and patterns that are read
-// in one, and gives a topic that several patterns match to the first.
-func hashOrder(names []string) []string {
-	seen, unique := map[string]bool{}, []string(nil)
-	for _, name := range names {
-		if !seen[name] {
-			seen[name], unique = true, append(unique, name)
-		}
-	}
-	buckets := uint32(16)
-	for len(unique)*4 > int(buckets)*3 {
-		buckets *= 2
-	}
-	bucket := func(name string) uint32 {
-		var h uint32
-		for _, unit := range utf16.Encode([]rune(name)) {
-			h = 31*h + uint32(unit)
-		}
-		return (h ^ h>>16) & (buckets - 1)
-	}
-	slices.SortStableFunc(unique, func(a, b string) int { return cmp.Compare(bucket(a), bucket(b)) })
-	return unique
 }
 
 // deliverToPattern copies a record to the input that stands for a pattern in the driver mode. Offsets are counted by pattern there, and of
