@@ -212,6 +212,7 @@ type secured struct {
 	out      *output
 	log      *accessLog
 	produced int
+	days     int64
 }
 
 func (s *secured) instance(w wayIn, opts ...Option) *instance {
@@ -225,6 +226,17 @@ func (s *secured) feed() {
 	s.app.produce("in", 2, numbered(100, 10)...)
 	s.produced += 100
 	s.app.produceAt("days", time.UnixMilli(int64(s.produced)*864_000), "a day later")
+	s.days++
+}
+
+// daysCommitted tells whether all days have been processed: windows of one commit don't expire by each other.
+func (s *secured) daysCommitted() bool {
+	committed, err := s.admin.FetchOffsets(s.t.Context(), guarded().ApplicationID())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	o, ok := committed.Lookup(s.topic("days"), 0)
+	return ok && o.At >= s.days
 }
 
 func (s *secured) worksByEachWay(t *testing.T) {
@@ -232,6 +244,7 @@ func (s *secured) worksByEachWay(t *testing.T) {
 		s.feed()
 		i := s.instance(w, PurgeInterval(100*time.Millisecond))
 		eventually(t, w.name+": all is counted", func() bool { return total(s.out.lastCounts()) == int64(s.produced) })
+		eventually(t, w.name+": the day is committed", s.daysCommitted)
 		if n == len(s.ways)-1 { // by then windows have expired
 			for _, topic := range []string{"guarded-by-value-repartition", "guarded-windows-changelog"} {
 				eventually(t, "records of "+topic+" are deleted", func() bool { return s.deleted(topic) })
