@@ -96,7 +96,12 @@ func changelogLines(gen *Generation) (lines []string, offsets []int64) {
 		if r.Value != nil {
 			value = hex.EncodeToString(r.Value)
 		}
-		lines = append(lines, fmt.Sprintf("%s %x %s %d %v", formatSpecs[r.Store].Name, r.Key, value, r.Timestamp, r.Headers))
+		type bare Header // printed byte by byte, whatever a Header says of itself
+		headers := make([]bare, len(r.Headers))
+		for i, h := range r.Headers {
+			headers[i] = bare(h)
+		}
+		lines = append(lines, fmt.Sprintf("%s %x %s %d %v", formatSpecs[r.Store].Name, r.Key, value, r.Timestamp, headers))
 		offsets[r.Store]++
 	}
 	return lines, offsets
