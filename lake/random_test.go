@@ -61,7 +61,7 @@ func landRandom(t *testing.T, r *readers.Readers, seed uint64) {
 			t.Fatalf("%s: %v", table.Schema(), err)
 		}
 		for range 1 + rnd.IntN(3) {
-			landEncoded(t, w, table, 1+rnd.IntN(40))
+			landMore(t, w, table, 1+rnd.IntN(40))
 		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -75,30 +75,6 @@ func landRandom(t *testing.T, r *readers.Readers, seed uint64) {
 	checkRandom(t, r, dir, table)
 	if t.Failed() {
 		t.Logf("schema %s", table.Schema())
-	}
-}
-
-// landEncoded lands rows behind those that have landed.
-func landEncoded(t *testing.T, w sink.Writer, table *rowgen.Table, n int) {
-	t.Helper()
-	from := int64(table.Len())
-	rows, err := table.Rows(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := w.NewBatch()
-	defer b.Release()
-	for i := range rows {
-		if err := b.Append(nil, &rows[i], meta(from+int64(i))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	start := from
-	if from == 0 {
-		start = sink.NoOffset
-	}
-	if _, err := w.Commit(ctx, b, []sink.Move{move(0, start, from+int64(n))}); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -151,4 +127,15 @@ func fusionLiteral(kind, text string) string {
 		}
 	}
 	return duckLiteral(kind, text)
+}
+
+// landMore lands rows behind those that have landed.
+func landMore(t *testing.T, w sink.Writer, table *rowgen.Table, n int) {
+	t.Helper()
+	from := int64(table.Len())
+	rows, err := table.Rows(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	land(t, w, from, rows...)
 }

@@ -45,7 +45,7 @@ func landRandom(t *testing.T, r *icebergreaders.Readers, seed uint64) {
 		if err != nil {
 			t.Fatalf("%s: %v", table.Schema(), err)
 		}
-		landEncoded(t, w, table, 1+rnd.IntN(40))
+		landMore(t, w, table, 1+rnd.IntN(40))
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -93,30 +93,6 @@ func inOrder(t *testing.T, rows []icebergreaders.Row) []icebergreaders.Row {
 	return out
 }
 
-// landEncoded lands rows behind those that have landed.
-func landEncoded(t *testing.T, w sink.Writer, table *rowgen.Table, n int) {
-	t.Helper()
-	from := int64(table.Len())
-	rows, err := table.Rows(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := w.NewBatch()
-	defer b.Release()
-	for i := range rows {
-		if err := b.Append(nil, &rows[i], &sink.Meta{Topic: "orders", Offset: from + int64(i)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	start := from
-	if from == 0 {
-		start = sink.NoOffset
-	}
-	if _, err := w.Commit(ctx, b, []sink.Move{move(0, start, from+int64(n))}); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func duckLiteral(kind, text string) string {
 	text = "'" + strings.ReplaceAll(text, "'", "''") + "'"
 	switch kind {
@@ -130,4 +106,15 @@ func duckLiteral(kind, text string) string {
 		return "cast(" + text + " as bigint)"
 	}
 	return "cast(" + text + " as " + kind + ")"
+}
+
+// landMore lands rows behind those that have landed.
+func landMore(t *testing.T, w sink.Writer, table *rowgen.Table, n int) {
+	t.Helper()
+	from := int64(table.Len())
+	rows, err := table.Rows(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	landRows(t, w, from, rows...)
 }
