@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -159,5 +160,28 @@ func TestCloseDoublesNothing(t *testing.T) {
 	i.stop(t)
 	if got := len(out.all()); got != n || processed.Load() != n {
 		t.Errorf("%d records came out of %d, and %d were processed", got, n, processed.Load())
+	}
+}
+
+// Only what a next start makes good lets an instance close as if nothing was wrong.
+func TestOnlyUncommitted(t *testing.T) {
+	uncommitted, fatal := &UncommittedError{errors.New("brokers are away")}, errors.New("a record that fails")
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{nil, false},
+		{fatal, false},
+		{uncommitted, true},
+		{fmt.Errorf("closing: %w", uncommitted), true},
+		{errors.Join(uncommitted, uncommitted), true},
+		{errors.Join(uncommitted, fatal), false},
+		{errors.Join(fatal, uncommitted), false},
+		{fmt.Errorf("closing: %w", errors.Join(uncommitted, fatal)), false},
+		{&UncommittedError{errors.Join(fatal, errors.New("and more"))}, true},
+	} {
+		if got := onlyUncommitted(c.err); got != c.want {
+			t.Errorf("%v: %v, want %v", c.err, got, c.want)
+		}
 	}
 }

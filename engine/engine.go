@@ -218,7 +218,7 @@ func (e *Engine) run(ctx context.Context) (err error) {
 		err = e.drain()
 	}
 	var last error // that the last commit met
-	if errors.As(err, new(*UncommittedError)) {
+	if onlyUncommitted(err) {
 		e.log.Warn("the instance closes without its last commit: what was done since the one before is done again", "error", err)
 		last, err = err, nil // it is closed in order all the same
 	}
@@ -231,6 +231,20 @@ func (e *Engine) run(ctx context.Context) (err error) {
 		last = nil
 	}
 	return errors.Join(last, e.closeTasks(err))
+}
+
+// onlyUncommitted tells that nothing is wrong but that the last work isn't committed. What is joined with another error is not: rows may wait for the next
+// start, and the last commit fail for good behind them.
+func onlyUncommitted(err error) bool {
+	switch e := err.(type) {
+	case *UncommittedError:
+		return true
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(e.Unwrap(), func(err error) bool { return !onlyUncommitted(err) })
+	case interface{ Unwrap() error }:
+		return onlyUncommitted(e.Unwrap())
+	}
+	return false
 }
 
 // doneByOthers tells that an instance lost its tasks before its last commit, as it may in any rebalance: others do its work already.
@@ -287,7 +301,7 @@ func (e *Engine) drain() error {
 		ctx, cancel := context.WithTimeout(e.life, e.cfg.closing/2)
 		err := e.landAll(ctx, slices.Collect(maps.Values(e.landers)))
 		cancel()
-		if errors.Is(err, errDeadLettersOpen) || errors.Is(err, context.DeadlineExceeded) { // brokers or the tables' store are away
+		if errors.Is(err, errDeadLettersOpen) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) { // brokers or the tables' store are away
 			err = &UncommittedError{fmt.Errorf("rows in hand are not landed: %w", err)}
 		} else if errors.As(err, new(*UncommittedError)) { // a commit came to nothing: the next would know of half of the work
 			return err
