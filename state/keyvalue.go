@@ -233,29 +233,16 @@ func (s *keyValue) countEntries() (int64, error) {
 	var n int64
 	for it.Next() {
 		if n++; n == exactCount && s.mem == nil {
-			if share, err := s.shareBefore(it.Key()); err != nil || share > 0 {
-				return int64(float64(n) / share), err
+			share, err := s.shareBefore(classPlain, s.rowKey(it.Key()))
+			if err != nil {
+				return 0, err
+			}
+			if share > 0 {
+				return int64(float64(n) / share), nil
 			}
 		}
 	}
 	return n, it.Close()
-}
-
-// shareBefore estimates which share of the store's bytes on disk lies before key. It is 0 if too little is on disk to tell.
-func (s *keyValue) shareBefore(key []byte) (float64, error) {
-	lower := appendPrefix(nil, s.id, classPlain)
-	before, err := s.db.pebble.db.EstimateDiskUsage(lower, append(lower[:prefixLen:prefixLen], key...))
-	if err != nil {
-		return 1, s.db.pebble.wrap("estimate size", err)
-	}
-	all, err := s.db.pebble.db.EstimateDiskUsage(lower, appendPrefix(nil, s.id, classPlain+1))
-	if err != nil {
-		return 1, s.db.pebble.wrap("estimate size", err)
-	}
-	if all == 0 {
-		return 0, nil
-	}
-	return float64(before) / float64(all), nil
 }
 
 func (s *keyValue) restore(r *RestoreRecord) error {

@@ -67,25 +67,30 @@ func (s *store) sizeOnDisk(class byte) (StoreSize, error) {
 	if err := it.Close(); err != nil {
 		return size, s.db.pebble.wrap("count entries", err)
 	}
-	if ok {
-		err = s.estimate(&size, low, next, high)
+	if !ok {
+		return size, nil
+	}
+	size.Estimated = true
+	share, err := s.shareBefore(class, next)
+	if share > 0 {
+		size.Entries = int64(float64(size.Entries) / share)
 	}
 	return size, err
 }
 
-// estimate goes from the entries that were counted, before next, to all, by the sizes of files.
-func (s *store) estimate(size *StoreSize, low, next, high []byte) error {
-	size.Estimated = true
-	before, err := s.db.pebble.db.EstimateDiskUsage(low, next)
+// shareBefore estimates which share of a class's bytes on disk lies before a row. It is 0 if too little is on disk to tell.
+func (s *store) shareBefore(class byte, row []byte) (float64, error) {
+	lower := appendPrefix(nil, s.id, class)
+	before, err := s.db.pebble.db.EstimateDiskUsage(lower, row)
 	if err != nil {
-		return s.db.pebble.wrap("estimate size", err)
+		return 0, s.db.pebble.wrap("estimate size", err)
 	}
-	all, err := s.db.pebble.db.EstimateDiskUsage(low, high)
+	all, err := s.db.pebble.db.EstimateDiskUsage(lower, appendPrefix(nil, s.id, class+1))
 	if err != nil {
-		return s.db.pebble.wrap("estimate size", err)
+		return 0, s.db.pebble.wrap("estimate size", err)
 	}
-	if before > 0 && all > before {
-		size.Entries = int64(float64(size.Entries) * float64(all) / float64(before))
+	if all == 0 {
+		return 0, nil
 	}
-	return nil
+	return float64(before) / float64(all), nil
 }
