@@ -16,6 +16,7 @@ type weather struct {
 	*topologytest.Driver
 	t          *rapid.T
 	partitions int32
+	failures   int // of commits, asked for so far
 }
 
 // inWeather runs a plan over 1, 2 or 7 partitions or in the driver mode, in memory or on disk.
@@ -42,7 +43,7 @@ func inWeather(t *rapid.T, build func() *topology.Builder) *weather {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	return &weather{d, t, partitions}
+	return &weather{Driver: d, t: t, partitions: partitions}
 }
 
 // blow does something that must not be seen.
@@ -55,8 +56,10 @@ func (w *weather) blow() {
 		err = w.Crash()
 	case 2:
 		w.FailNext(topologytest.CommitOp, nil)
+		w.failures++
 	case 3:
 		w.FailNext(topologytest.CommitReplyOp, nil)
+		w.failures++
 	case 4, 5:
 		err = w.Commit()
 	}
@@ -69,8 +72,8 @@ func (w *weather) must(err error) {
 	}
 }
 
-// settle gets past all failures and through all internal topics.
-func (w *weather) settle() { w.commits(12) }
+// settle gets past all failures, each of which takes a commit, and through all internal topics.
+func (w *weather) settle() { w.commits(w.failures + 12) }
 
 func (w *weather) commits(n int) {
 	for range n {
