@@ -71,7 +71,8 @@ func newLakeVerify() *cobra.Command {
 		Long: "Reads the topic again, read_committed, and accounts for each record up to where the table says that it has come: landed once, or\n" +
 			"dead-lettered. What retention and compaction have taken, aborted transactions and records without a value are no gaps. The table\n" +
 			"must have the columns _kafka_partition and _kafka_offset. Where its rows come through an internal topic, the application's committed\n" +
-			"offsets say how far it has read, and what the internal topic holds for the table waits.",
+			"offsets say how far it has read, and what the internal topic holds for the table waits. Where a transaction is open in the dead letters\n" +
+			"or the internal topic, it waits for its end: one that a killed instance leaves ends by its timeout.",
 		Example: "  tributary lake verify tributary-demo/lake/raw/demo__order_events --topic ods.demo.order_events \\\n" +
 			"    --dead-letters ods.demo.order_events.dead_letters",
 		Args: cobra.ExactArgs(1),

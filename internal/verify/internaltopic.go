@@ -94,10 +94,11 @@ func committedOffsets(ctx context.Context, cfg Config, group string) (map[int32]
 	return out, nil
 }
 
-// readTail reads which records of the topic are in the internal topic behind the table's progress.
+// readTail reads which records of the topic are in the internal topic behind the table's progress. What the application's offsets say that it has
+// read was committed with them, perhaps behind another instance's transaction that is still open.
 func (b *behind) readTail(ctx context.Context, cfg Config, topic string, from map[int32]int64) error {
 	n := int64(0)
-	for rec, err := range committed(ctx, cfg.Client, topic, from) {
+	for rec, err := range committed(ctx, cfg.Client, topic, from, throughOpenTransactions) {
 		if err != nil {
 			return err
 		}

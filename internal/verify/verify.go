@@ -77,7 +77,8 @@ func (r *Report) OK() bool { return r.Missing.Count+r.Doubled.Count+r.Unexplaine
 // application's committed offsets say how far it has read, and what the internal topic has behind the table's progress waits, too. Where
 // neither says anything of the topic, everything must have landed.
 //
-// Writers may go on meanwhile: the progress is read before the rows.
+// Writers may go on meanwhile: the progress is read before the rows. Dead letters and the internal topic are read up to the ends that they have for
+// anybody: where transactions are open in them, Table waits for their ends.
 func Table(ctx context.Context, cfg Config) (*Report, error) {
 	r := &Report{}
 	bound, err := progress(ctx, cfg)
@@ -160,13 +161,14 @@ func readTable(ctx context.Context, cfg Config, r *Report) (offsets, error) {
 	return landed, nil
 }
 
-// readDeadLetters collects which records of the topic have a dead letter, by the headers of KIP-1034.
+// readDeadLetters collects which records of the topic have a dead letter, by the headers of KIP-1034. Those of the table's progress were committed
+// before it, perhaps behind a transaction that is still open.
 func readDeadLetters(ctx context.Context, cfg Config) (offsets, error) {
 	dead := offsets{}
 	if cfg.DeadLetters == "" {
 		return dead, nil
 	}
-	for rec, err := range Committed(ctx, cfg.Client, cfg.DeadLetters) {
+	for rec, err := range committed(ctx, cfg.Client, cfg.DeadLetters, nil, throughOpenTransactions) {
 		if err != nil {
 			return nil, fmt.Errorf("read topic %s: %w", cfg.DeadLetters, err)
 		}
@@ -192,11 +194,20 @@ func readDeadLetters(ctx context.Context, cfg Config) (offsets, error) {
 
 // Committed yields the committed records of a topic, from its beginning to the end that it has now.
 func Committed(ctx context.Context, opts []kgo.Opt, topic string) iter.Seq2[*kgo.Record, error] {
-	return committed(ctx, opts, topic, nil)
+	return committed(ctx, opts, topic, nil, toOpenTransactions)
 }
 
+// reach is how far a reader goes where transactions are open. They hide what others have committed behind their beginnings; one that a killed
+// writer leaves stays open until its timeout.
+type reach bool
+
+const (
+	toOpenTransactions      reach = false
+	throughOpenTransactions reach = true // waits for their ends
+)
+
 // committed is Committed from given offsets on, where the topic still has them; partitions without one are read from their beginning.
-func committed(ctx context.Context, opts []kgo.Opt, topic string, from map[int32]int64) iter.Seq2[*kgo.Record, error] {
+func committed(ctx context.Context, opts []kgo.Opt, topic string, from map[int32]int64, far reach) iter.Seq2[*kgo.Record, error] {
 	return func(yield func(*kgo.Record, error) bool) {
 		client, err := kgo.NewClient(append(slices.Clone(opts), kgo.KeepControlRecords(),
 			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
@@ -205,7 +216,7 @@ func committed(ctx context.Context, opts []kgo.Opt, topic string, from map[int32
 			return
 		}
 		defer client.Close()
-		open, err := bounds(ctx, client, topic, from)
+		open, err := bounds(ctx, client, topic, from, far)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -253,7 +264,7 @@ func closeFinished(fetches kgo.Fetches, open map[int32]int64) {
 }
 
 // bounds returns the end of each partition that has something from the given offsets on.
-func bounds(ctx context.Context, client *kgo.Client, topic string, from map[int32]int64) (map[int32]int64, error) {
+func bounds(ctx context.Context, client *kgo.Client, topic string, from map[int32]int64, far reach) (map[int32]int64, error) {
 	admin := kadm.NewClient(client)
 	starts, err := admin.ListStartOffsets(ctx, topic)
 	if err == nil {
@@ -262,7 +273,11 @@ func bounds(ctx context.Context, client *kgo.Client, topic string, from map[int3
 	if err != nil {
 		return nil, err
 	}
-	ends, err := admin.ListCommittedOffsets(ctx, topic)
+	list := admin.ListCommittedOffsets
+	if far == throughOpenTransactions {
+		list = admin.ListEndOffsets
+	}
+	ends, err := list(ctx, topic)
 	if err == nil {
 		err = ends.Error()
 	}

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"go.uber.org/goleak"
 
 	"github.com/tributary-io/tributary/internal/embedded"
@@ -105,7 +108,7 @@ func (s *scene) land(t *testing.T, from, to int64, offsets ...int64) {
 
 func (s *scene) verify(t *testing.T) *Report {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	r, err := Table(ctx, s.cfg)
 	if err != nil {
@@ -122,14 +125,67 @@ func TestNoGaps(t *testing.T) {
 	s.emit(t, kgo.TryCommit, &kgo.Record{Topic: topic, Key: []byte("x")}) // 7, marker 8
 	s.emit(t, kgo.TryCommit, records(2)...)                               // 9 and 10, marker 11
 	s.emit(t, kgo.TryCommit, records(4)...)                               // 12 to 15: they wait
-	e := processors.ErrorContext{Topic: topic, Offset: 10, Err: fmt.Errorf("bad")}
+	s.emit(t, kgo.TryCommit, deadLetter(10))
+	s.land(t, sink.NoOffset, 12, 0, 1, 2, 9)
+	if r := s.verify(t); !r.OK() || r.Records != 10 || r.Rows != 4 || r.Tombstones != 1 || r.DeadLettered != 1 || r.Waiting != 4 || r.Outlived != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// fetched calls f once a client that has it fetches.
+type fetched struct {
+	sync.Once
+	f func()
+}
+
+func (h *fetched) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, _ int, _, _ time.Duration, _ error) {
+	if key == int16(kmsg.Fetch) {
+		go h.Do(h.f)
+	}
+}
+
+// leaveOpen writes to a topic in a transaction that stays open, as a killed instance does. It ends once a client of the given options fetches.
+func (s *scene) leaveOpen(t *testing.T, topic string) []kgo.Opt {
+	t.Helper()
+	killed, err := kgo.NewClient(append(slices.Clone(s.cfg.Client), kgo.TransactionalID("killed"))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.ProduceSync(t.Context(), &kgo.Record{Topic: topic}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	end := &fetched{f: func() {
+		defer close(ended)
+		if err := killed.EndTransaction(context.Background(), kgo.TryAbort); err != nil {
+			t.Error(err)
+		}
+	}}
+	t.Cleanup(func() { end.Do(end.f); <-ended; killed.Close() })
+	return append(slices.Clone(s.cfg.Client), kgo.WithHooks(end))
+}
+
+// deadLetter is one of the topic's record at offset.
+func deadLetter(offset int64) *kgo.Record {
+	e := processors.ErrorContext{Topic: topic, Offset: offset, Err: fmt.Errorf("bad")}
 	dead := &kgo.Record{Topic: "dead"}
 	for _, h := range e.DeadLetterHeaders() {
 		dead.Headers = append(dead.Headers, kgo.RecordHeader{Key: h.Key, Value: h.Value})
 	}
-	s.emit(t, kgo.TryCommit, dead)
-	s.land(t, sink.NoOffset, 12, 0, 1, 2, 9)
-	if r := s.verify(t); !r.OK() || r.Records != 10 || r.Rows != 4 || r.Tombstones != 1 || r.DeadLettered != 1 || r.Waiting != 4 || r.Outlived != 0 {
+	return dead
+}
+
+// TestDeadLettersBehindAnOpenTransaction: what was committed while another's transaction was open is not missing.
+func TestDeadLettersBehindAnOpenTransaction(t *testing.T) {
+	s := newScene(t, nil)
+	s.emit(t, kgo.TryCommit, records(2)...) // 0 and 1
+	s.cfg.Client = s.leaveOpen(t, "dead")
+	s.emit(t, kgo.TryCommit, deadLetter(1))
+	s.land(t, sink.NoOffset, 2, 0)
+	if r := s.verify(t); !r.OK() || r.DeadLettered != 1 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -193,7 +249,8 @@ func TestTableWithoutSourceColumns(t *testing.T) {
 	}
 }
 
-// TestBehindAnInternalTopic: an application has read five of seven records; two of its rows wait in the internal topic, and one was lost.
+// TestBehindAnInternalTopic: an application has read five of seven records; two of its rows wait in the internal
+// topic behind a transaction that is still open, and one was lost.
 func TestBehindAnInternalTopic(t *testing.T) {
 	s := newScene(t, nil)
 	const inner = "app-sink-lake"
@@ -207,7 +264,8 @@ func TestBehindAnInternalTopic(t *testing.T) {
 		return &kgo.Record{Topic: inner, Headers: []kgo.RecordHeader{{Key: processors.CoordinatesHeader, Value: c.Append(nil)}}}
 	}
 	s.emit(t, kgo.TryCommit, through(0), through(1))           // 0 and 1, marker 2
-	s.emit(t, kgo.TryCommit, through(3), through(4))           // 3 and 4, marker 5
+	untilRead := s.leaveOpen(t, inner)                         // 3
+	s.emit(t, kgo.TryCommit, through(3), through(4))           // 4 and 5, marker 6
 	s.emit(t, kgo.TryAbort, through(5))                        // of a transaction that ended badly
 	table := lake.Delta(s.cfg.Table+"2", lake.SourceColumns()) // not the platform's progress
 	if err := table.Bind(reflect.TypeFor[string](), reflect.TypeFor[string]()); err != nil {
@@ -240,6 +298,7 @@ func TestBehindAnInternalTopic(t *testing.T) {
 	if err := admin.CommitAllOffsets(t.Context(), "app", offsets); err != nil {
 		t.Fatal(err)
 	}
+	s.cfg.Client = untilRead
 	// 2 was read and is nowhere; 5 and 6 have not been read.
 	if r := s.verify(t); r.OK() || r.Missing.Count != 1 || r.Missing.Examples[0].Offset != 2 || r.Waiting != 4 || r.Rows != 2 {
 		t.Errorf("%+v", r)
