@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -113,3 +114,6 @@ func (s changeSerde[V]) decode(data []byte) (V, bool, error) {
 func (s changeSerde[V]) ForTopic(topic string, isKey bool) serde.Serde[Change[V]] {
 	return ChangeSerde(serde.Bind(s.value.Serde, topic, isKey))
 }
+
+// Prepare implements serde.Preparer.
+func (s changeSerde[V]) Prepare(ctx context.Context) error { return serde.Prepare(ctx, s.value.Serde) }

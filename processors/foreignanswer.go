@@ -100,7 +100,7 @@ func (j *ForeignKeyJoin[K, L, KR, R, O]) Resolve() Supplier {
 			return Instance{}, err
 		}
 		n := &responseResolver[K, L, KR, R, O]{
-			rt: rt, next: next, join: j.Join, leftJoin: j.Left, results: nilsOf[O](), hasher: newRowHasher(j.LeftValue, j.SubscriptionTopic),
+			rt: rt, next: next, join: j.Join, leftJoin: j.Left, results: nilsOf[O](), hasher: newRowHasher(rt, j.LeftValue, j.SubscriptionTopic),
 			foreignKey: j.ForeignKey, keys: serde.NewCodec(j.RightKey), due: j.dueAnswers(rt),
 		}
 		sink, err := j.SubscriptionSink().New(rt, nil)

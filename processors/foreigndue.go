@@ -26,7 +26,7 @@ func (j *ForeignKeyJoin[K, L, KR, R, O]) dueAnswers(rt Runtime) *dueAnswers[K] {
 		return nil
 	}
 	v, _ := hooks.Shared("due/"+j.SubscriptionTopic, func() any {
-		return &dueAnswers[K]{keys: serde.Bind(j.LeftKey, j.SubscriptionTopic+"-pk", true), rows: map[string]rowVersion{}, unasked: map[string]bool{}}
+		return &dueAnswers[K]{keys: bindToWrite(rt, j.LeftKey, j.SubscriptionTopic+"-pk", true), rows: map[string]rowVersion{}, unasked: map[string]bool{}}
 	})
 	return v.(*dueAnswers[K])
 }

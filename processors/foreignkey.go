@@ -64,8 +64,8 @@ func (j *ForeignKeyJoin[K, L, KR, R, O]) Send() Supplier {
 		}
 		n := &subscriptionSender[K, L, KR]{
 			rt: rt, next: next, left: j.Left, versioned: j.leftVersioned, foreignKey: j.ForeignKey, due: j.dueAnswers(rt),
-			keys:   serde.NewCodec(serde.Bind(j.RightKey, j.SubscriptionTopic+"-fk", true)),
-			hasher: newRowHasher(j.LeftValue, j.SubscriptionTopic),
+			keys:   serde.NewCodec(bindToWrite(rt, j.RightKey, j.SubscriptionTopic+"-fk", true)),
+			hasher: newRowHasher(rt, j.LeftValue, j.SubscriptionTopic),
 		}
 		return Instance{Next: Guard(rt, n.process)}, nil
 	})
@@ -77,8 +77,8 @@ type rowHasher[L any] struct {
 	buf    []byte
 }
 
-func newRowHasher[L any](values serde.Serde[L], subscriptionTopic string) rowHasher[L] {
-	return rowHasher[L]{values: serde.Bind(values, subscriptionTopic+"-vh", false)}
+func newRowHasher[L any](rt Runtime, values serde.Serde[L], subscriptionTopic string) rowHasher[L] {
+	return rowHasher[L]{values: bindToWrite(rt, values, subscriptionTopic+"-vh", false)}
 }
 
 func (h *rowHasher[L]) hash(v L) (out [16]byte, err error) {
@@ -261,9 +261,9 @@ type subscriptions[K, KR any] struct {
 func (j *ForeignKeyJoin[K, L, KR, R, O]) subscriptions(rt Runtime) *subscriptions[K, KR] {
 	return &subscriptions[K, KR]{
 		rt: rt, name: j.SubscriptionStore,
-		keys:   serde.Bind(j.LeftKey, j.SubscriptionTopic+"-pk", true),
-		fks:    serde.Bind(j.RightKey, j.SubscriptionTopic+"-fk", true),
-		values: serde.Bind(SubscriptionSerde(j.LeftKey), j.SubscriptionTopic, false),
+		keys:   bindToWrite(rt, j.LeftKey, j.SubscriptionTopic+"-pk", true),
+		fks:    bindToWrite(rt, j.RightKey, j.SubscriptionTopic+"-fk", true),
+		values: bindToWrite(rt, SubscriptionSerde(j.LeftKey), j.SubscriptionTopic, false),
 	}
 }
 

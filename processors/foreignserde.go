@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -123,6 +124,9 @@ func (s subscriptionSerde[K]) ForTopic(topic string, _ bool) serde.Serde[Subscri
 	return SubscriptionSerde(serde.Bind(s.key, topic+"-pk", true))
 }
 
+// Prepare implements serde.Preparer.
+func (s subscriptionSerde[K]) Prepare(ctx context.Context) error { return serde.Prepare(ctx, s.key) }
+
 // ResponseSerde is the wire format of the response topic's values (KIP-213):
 //
 //	version, with bit 7 set if there is no hash | hash, 16 bytes, if any | right row, nothing if there is none
@@ -162,4 +166,9 @@ func (s responseSerde[R]) Decode(data []byte) (v Response[R], err error) {
 // ForTopic implements serde.TopicBound.
 func (s responseSerde[R]) ForTopic(topic string, isKey bool) serde.Serde[Response[R]] {
 	return ResponseSerde(serde.Bind(s.value.Serde, topic, isKey))
+}
+
+// Prepare implements serde.Preparer.
+func (s responseSerde[R]) Prepare(ctx context.Context) error {
+	return serde.Prepare(ctx, s.value.Serde)
 }

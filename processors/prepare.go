@@ -23,3 +23,10 @@ func prepareToWrite[T any](at any, s serde.Serde[T]) {
 		p.Prepare(func(ctx context.Context) error { return serde.Prepare(ctx, s) })
 	}
 }
+
+// bindToWrite binds a serde to a topic that the node will write with it, if only the name of one (see ForeignKeyJoin), and adds its start-up step.
+func bindToWrite[T any](at any, s serde.Serde[T], topic string, isKey bool) serde.Serde[T] {
+	s = serde.Bind(s, topic, isKey)
+	prepareToWrite(at, s)
+	return s
+}

@@ -43,10 +43,7 @@ func boundSerdes[K, V any](at place, s Store[K, V], spec state.Spec) (serde.Code
 	if topic == "" {
 		topic = at.ApplicationID() + "-" + s.Name + "-changelog"
 	}
-	keys, values := serde.Bind(s.Key, topic, true), serde.Bind(s.Value, topic, false)
-	prepareToWrite(at, keys)
-	prepareToWrite(at, values)
-	return serde.NewCodec(keys), serde.NewCodec(values)
+	return serde.NewCodec(bindToWrite(at, s.Key, topic, true)), serde.NewCodec(bindToWrite(at, s.Value, topic, false))
 }
 
 // openTyped opens a store through one of state's typed facades.

@@ -46,8 +46,9 @@ func TableToPointers[K, V any]() Supplier {
 // two (KIP-904). Else the old row goes to its group first. A nil of a nullable K2 or V2 leaves that row out.
 type TableRepartitionMap[K, V, K2, V2 any] struct {
 	Map func(K, V) (K2, V2, error)
-	// Key serializes groups: two are the same if their bytes are.
-	Key serde.Serde[K2]
+	// Key serializes groups: two are the same if their bytes are. It is bound to Topic, one that the rows go through.
+	Key   serde.Serde[K2]
+	Topic string
 
 	versioned bool
 }
@@ -62,7 +63,7 @@ func (m *TableRepartitionMap[K, V, K2, V2]) New(rt Runtime, children []Child) (I
 		return Instance{}, err
 	}
 	n := &tableRepartition[K, V, K2, V2]{
-		TableRepartitionMap: m, next: next, keys: serde.NewCodec(m.Key), values: nilsOf[V2](),
+		TableRepartitionMap: m, next: next, keys: serde.NewCodec(bindToWrite(rt, m.Key, m.Topic, true)), values: nilsOf[V2](),
 	}
 	return Instance{Next: Guard(rt, n.process)}, nil
 }

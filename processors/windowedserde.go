@@ -1,6 +1,7 @@
 package processors
 
 import (
+	"context"
 	"encoding/binary"
 	"math"
 
@@ -78,6 +79,9 @@ func (s timeWindowedSerde[K]) ForTopic(topic string, isKey bool) serde.Serde[Win
 	return TimeWindowedSerde(serde.Bind(s.key, topic, isKey), s.size)
 }
 
+// Prepare implements serde.Preparer.
+func (s timeWindowedSerde[K]) Prepare(ctx context.Context) error { return serde.Prepare(ctx, s.key) }
+
 func saturatedEnd(start, size int64) int64 {
 	if start > math.MaxInt64-size {
 		return math.MaxInt64
@@ -120,6 +124,9 @@ func (s sessionWindowedSerde[K]) ForTopic(topic string, isKey bool) serde.Serde[
 }
 
 // likeInner marks a serde as not aliasing if the one that it is made of doesn't alias.
+// Prepare implements serde.Preparer.
+func (s sessionWindowedSerde[K]) Prepare(ctx context.Context) error { return serde.Prepare(ctx, s.key) }
+
 func likeInner[T, W any](inner serde.Serde[T], outer serde.TopicBound[W]) serde.Serde[W] {
 	if serde.Aliases(inner) {
 		return outer
@@ -131,3 +138,8 @@ type nonAliasing[T any] struct{ serde.TopicBound[T] }
 
 // NonAliasing implements serde.NonAliasing.
 func (nonAliasing[T]) NonAliasing() {}
+
+// Prepare implements serde.Preparer.
+func (s nonAliasing[T]) Prepare(ctx context.Context) error {
+	return serde.Prepare[T](ctx, s.TopicBound)
+}

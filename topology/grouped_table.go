@@ -18,6 +18,7 @@ type groupedTable[K, V any] struct {
 	value       serde.Serde[V]
 	topicName   string // given by the user
 	repartition *logical.Node
+	through     *string // a full name of a topic that its rows go through
 }
 
 // GroupBy gives each row a new key and value, for an aggregation over the table. Rows go through a repartition topic, which the option
@@ -38,6 +39,7 @@ func groupTable[K, V, K2, V2 any](t *table[K, V], f func(K, V) (K2, V2, error), 
 		key: keySerde(o.settings, inferred[K, K2](t.key)), value: valueSerde(o.settings, inferred[V, V2](t.value)),
 	}
 	proc := &processors.TableRepartitionMap[K, V, K2, V2]{Map: f, Key: g.key}
+	g.through = &proc.Topic
 	g.node = logical.NewNode(o.name, &logical.Processor{Supplier: proc})
 	g.node.UseVersioned = func(string) { proc.UseVersionedSemantics(true) }
 	t.b.report(o.name, o.settings)
@@ -103,8 +105,10 @@ func (g *groupedTable[K, V]) addRepartition(sinkName, sourceName, store string) 
 		if topic == "" {
 			topic = store
 		}
+		topic += "-repartition"
+		*g.through = g.b.full(topic)
 		g.repartition = logical.NewNode(sourceName, &logical.TableRepartition{
-			SinkName: sinkName, Topic: topic + "-repartition", Typed: changesThroughTopic(g.b, g.key, g.value),
+			SinkName: sinkName, Topic: topic, Typed: changesThroughTopic(g.b, g.key, g.value),
 		})
 	}
 	g.b.graph.Add(g.repartition, g.node)
