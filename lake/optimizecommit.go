@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/tributary-io/tributary/lake/delta"
 )
@@ -13,6 +14,12 @@ import (
 // commit takes more, so that seldom two races are lost in a row.
 const maxOvertaken = 50
 
+// storeTries is how often in a row a store may fail before the work of minutes is given up for it; the pauses between them double from storePause on.
+const (
+	storeTries = 4
+	storePause = time.Second
+)
+
 // groupCommit is the commit of groups that are written.
 type groupCommit struct {
 	o       *optimizer
@@ -20,35 +27,83 @@ type groupCommit struct {
 	ready   []rewritten
 	version int64  // of the table that the groups go with
 	vectors string // file of their deletion vectors; "": none
+
+	overtaken int
+	behind    *delta.ConflictError // what was committed in between, and the groups don't go with yet
+	half      bool                 // an error has left some groups with the newest version and others not
 }
 
-// land commits groups together. Rows that others have deleted meanwhile are deleted in the new files, too; groups that can't land are dropped.
+// land commits groups together. Rows that others have deleted meanwhile are deleted in the new files, too; groups that can't land are dropped. Where it
+// is given up and nothing has landed, the new files go.
 func (o *optimizer) land(ctx context.Context, p *plan, ready []rewritten) error {
 	c := &groupCommit{o: o, p: p, ready: ready, version: p.version}
-	for overtaken := 0; len(c.ready) > 0; overtaken++ {
-		landed, err := o.table.Commit(ctx, c.commit())
-		var conflict *delta.ConflictError
+	for failed := 0; len(c.ready) > 0; {
+		landed, err := c.try(ctx)
 		switch {
-		case err == nil:
-			o.landed(landed, c.ready)
+		case landed:
 			return nil
-		case errors.As(err, &conflict):
-			var rebased bool
-			if overtaken < maxOvertaken {
-				if rebased, err = c.rebase(ctx); err != nil {
-					return err
-				}
-			}
-			if !rebased {
-				c.drop(ctx, func(r *rewritten) bool { return len(conflict.Paths) == 0 || r.group.has(conflict.Paths) })
-			}
-		case errors.Is(err, errPlanAgain):
-			c.drop(ctx, func(*rewritten) bool { return true })
-		default:
+		case err == nil:
+			failed = 0
+			continue
+		case ctx.Err() != nil || errors.As(err, new(*delta.UndecidedError)):
 			return err
+		}
+		if failed++; failed == storeTries || isFinal(err) {
+			c.drop(ctx, func(*rewritten) bool { return true })
+			c.discard(ctx, c.vectors)
+			return err
+		}
+		o.opts.Logger.Warn("a commit failed, nothing landed; trying again", "table", o.table.Store().String(), "error", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(storePause << (failed - 1)):
 		}
 	}
 	c.discard(ctx, c.vectors)
+	return nil
+}
+
+// isFinal reports whether a commit's error comes again however often it is tried.
+func isFinal(err error) bool {
+	return errors.As(err, new(*delta.FencedError)) || errors.As(err, new(*delta.UnsupportedError)) || errors.As(err, new(*delta.MetadataChangedError))
+}
+
+// try commits the groups, or brings them to a newer version if they were overtaken.
+func (c *groupCommit) try(ctx context.Context) (landed bool, err error) {
+	if c.behind != nil {
+		return false, c.catchUp(ctx)
+	}
+	l, err := c.o.table.Commit(ctx, c.commit())
+	var conflict *delta.ConflictError
+	switch {
+	case err == nil:
+		c.o.landed(l, c.ready)
+		return true, nil
+	case errors.As(err, &conflict):
+		c.behind = conflict
+		return false, nil
+	case errors.Is(err, errPlanAgain):
+		c.drop(ctx, func(*rewritten) bool { return true })
+		return false, nil
+	}
+	return false, err
+}
+
+// catchUp makes the groups go with the newest version, and drops those that can't.
+func (c *groupCommit) catchUp(ctx context.Context) error {
+	rebased := false
+	if c.overtaken < maxOvertaken {
+		var err error
+		if rebased, err = c.rebase(ctx); err != nil {
+			return err
+		}
+	}
+	if !rebased {
+		c.drop(ctx, func(r *rewritten) bool { return c.half || len(c.behind.Paths) == 0 || r.group.has(c.behind.Paths) })
+	}
+	c.overtaken++
+	c.behind = nil
 	return nil
 }
 
@@ -124,7 +179,9 @@ func (o *optimizer) landed(l delta.Landed, ready []rewritten) {
 		r.Done++
 		r.FilesRemoved += len(g.group.files)
 		r.BytesRemoved += g.group.size
-		r.Rows += g.rows
+		if r.Rows += g.rows; g.gone != nil {
+			r.Rows -= int64(g.gone.GetCardinality())
+		}
 		if g.add != nil {
 			r.FilesAdded++
 			r.BytesAdded += g.add.Size

@@ -66,7 +66,8 @@ func (c *copied) missed(now *roaring.Bitmap, fn func(row uint32)) bool {
 	return true
 }
 
-// rebase makes the groups go with the newest version. Those that can't are dropped. ok=false says that nothing can be told of any.
+// rebase makes the groups go with the newest version. Those that can't are dropped. ok=false says that nothing can be told of any. After an error it has to
+// be called again before a commit.
 func (c *groupCommit) rebase(ctx context.Context) (ok bool, err error) {
 	table := c.o.table
 	head, err := table.Refresh(ctx)
@@ -90,6 +91,7 @@ func (c *groupCommit) rebase(ctx context.Context) (ok bool, err error) {
 	case err != nil:
 		return false, err
 	}
+	c.half = true
 	still := make([]bool, len(c.ready))
 	groups, inner := errgroup.WithContext(ctx)
 	groups.SetLimit(maxParallel)
@@ -105,7 +107,11 @@ func (c *groupCommit) rebase(ctx context.Context) (ok bool, err error) {
 	n := -1
 	c.drop(ctx, func(*rewritten) bool { n++; return !still[n] })
 	c.version = head.Version
-	return true, c.writeVectors(ctx)
+	if err := c.writeVectors(ctx); err != nil {
+		return false, err
+	}
+	c.half = false
+	return true, nil
 }
 
 // rebase finds the rows of the new file that the table doesn't have any more, given its live files. ok=false says that the group can't land, or
@@ -172,13 +178,12 @@ func (c *groupCommit) writeVectors(ctx context.Context) error {
 	}
 	store := c.o.table.Store()
 	vectors, name, err := delta.WriteDeletionVectors(ctx, store, sets)
-	if err == nil && name != "" {
+	if c.vectors = name; err == nil && name != "" {
 		err = store.Sync(ctx, name)
 	}
 	if err != nil {
 		return err
 	}
-	c.vectors = name
 	for i, r := range files {
 		r.add.DeletionVector, r.add.Stats = vectors[i], r.add.LooseStats(r.rows)
 	}

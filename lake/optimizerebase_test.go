@@ -2,6 +2,7 @@ package lake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -114,14 +115,19 @@ func TestOptimizeBesideChanges(t *testing.T) {
 				t.Errorf("%d changes, %+v", changes, res)
 			}
 			h.check(r, store, "after the compaction")
-			var marked int64
+			var marked, moved int64
 			for _, f := range filesOf(t, store) {
 				if f.DeletionVector != nil {
+					rows, _ := f.NumRecords()
 					marked += f.DeletionVector.Cardinality
+					moved += rows - f.DeletionVector.Cardinality
 				}
 			}
 			if marked == 0 {
 				t.Error("no row is marked as deleted, so that nothing was brought over")
+			}
+			if res.Rows != moved {
+				t.Errorf("%d rows were moved, it says %d", moved, res.Rows)
 			}
 			h.changeAll()
 			h.w = openSink[string, member](t, membersOf(store, DeletionVectors(), PartitionBy("course")))
@@ -131,18 +137,7 @@ func TestOptimizeBesideChanges(t *testing.T) {
 				t.Errorf("a second compaction: %+v", res)
 			}
 			h.check(r, store, "after a second compaction")
-			orphans := 0
-			for info, err := range store.List(ctx, "deletion_vector_", "") {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !namedInLog(t, store, info.Name) {
-					orphans++
-				}
-			}
-			if orphans > 0 {
-				t.Errorf("%d files of deletion vectors that no version names are left", orphans)
-			}
+			noOrphans(t, store)
 		})
 	}
 }
@@ -184,28 +179,39 @@ func allowVectors(t *testing.T, store object.Store, value string) {
 	}
 }
 
-// namedInLog reports whether a version names a file of deletion vectors.
-func namedInLog(t *testing.T, store object.Store, name string) bool {
+// noOrphans looks for files of rows or deletion vectors that no version names.
+func noOrphans(t *testing.T, store object.Store) {
 	t.Helper()
 	table, err := delta.Open(ctx, store, delta.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := false
+	named := map[string]bool{}
 	err = table.Changes(ctx, 0, table.Head().Version, func(c delta.FileChanges) error {
 		for i := range c.Add {
-			file, err := c.Add[i].DeletionVector.File()
+			vectors, err := c.Add[i].DeletionVector.File()
 			if err != nil {
 				return err
 			}
-			found = found || file == name
+			name, err := c.Add[i].Name()
+			if err != nil {
+				return err
+			}
+			named[vectors], named[name] = true, true
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found
+	for info, err := range store.List(ctx, "", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(info.Name, "_") && !named[info.Name] {
+			t.Errorf("%s is left, and no version names it", info.Name)
+		}
+	}
 }
 
 // TestOptimizeBesideAnything compacts while others do what they like to the chosen files: change and delete rows, empty whole files, compact them. Whatever it is, and wherever
@@ -294,6 +300,59 @@ func TestOptimizeDiesAnywhere(t *testing.T) {
 	if n < 30 {
 		t.Errorf("a compaction takes %d operations", n)
 	}
+}
+
+// TestOptimizeSurvivesAFailingStore lets one operation fail between the moment at which a compaction is overtaken and its next try. Its work isn't lost for that. Where the
+// store fails until the compaction gives up, it leaves nothing.
+func TestOptimizeSurvivesAFailingStore(t *testing.T) {
+	failed := true
+	n := 0
+	for ; failed; n++ {
+		synctest.Test(t, func(t *testing.T) { failed = failOvertaken(t, n+1, 1) })
+		if t.Failed() {
+			t.Fatalf("operation %d failed", n+1)
+		}
+	}
+	if n < 3 {
+		t.Errorf("to look what others did takes %d operations", n)
+	}
+	synctest.Test(t, func(t *testing.T) { failOvertaken(t, n-1, 1000) }) // where the groups are brought to the newer version
+}
+
+// failOvertaken has some operations of a store fail, from the nth on after a compaction is overtaken until its next try. It reports whether there was one.
+func failOvertaken(t *testing.T, n, some int) bool {
+	store := object.NewMemory("t")
+	h := newHotTable(t, membersOf(store, append(weatherOptions(), DeletionVectors(), Properties(map[string]string{codecProperty: "snappy"}))...))
+	overtaken, since, failed := 0, 0, 0
+	faulty := &object.Faulty{Inner: store, Plan: func(c object.Call) object.Fault {
+		try := isEntry(c.Name) && c.Op == object.OpPutIfAbsent
+		switch {
+		case try:
+			if overtaken++; overtaken == 1 {
+				h.changeAll()
+			}
+			return object.NoFault
+		case overtaken == 1:
+			since++
+		}
+		if overtaken == 1 && since >= n && since < n+some && c.Op != object.OpDelete {
+			failed++
+			return object.Fail
+		}
+		return object.NoFault
+	}}
+	res, err := optimizeStore(ctx, faulty, OptimizeOptions{Parallel: 1})
+	switch {
+	case some > 1:
+		if !errors.Is(err, object.ErrFault) || failed != storeTries {
+			t.Errorf("%v after %d failures", err, failed)
+		}
+	case err != nil || res.Commits != 1 || res.Conflicts != 0:
+		t.Errorf("%+v, %v", res, err)
+	}
+	wantState(t, store, h.want)
+	noOrphans(t, store)
+	return failed > 0
 }
 
 // dieCompacting has a compaction die at its nth operation, and reports whether there was one.

@@ -336,8 +336,8 @@ func (m *indexMeta) isOf(x *stateIndex) bool {
 func (x *stateIndex) resume(head *delta.Head) error {
 	x.tableID = head.Metadata.ID
 	data := x.x.Meta()
-	if data == nil {
-		return nil
+	if data == nil { // what there is comes from a building that an error has ended
+		return x.x.Clear()
 	}
 	var m indexMeta
 	err := json.Unmarshal(data, &m)

@@ -2,10 +2,13 @@ package lake
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/tributary-io/tributary/lake/delta"
+	"github.com/tributary-io/tributary/lake/keyed"
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/sink"
 )
@@ -89,6 +92,52 @@ func TestTruncateState(t *testing.T) {
 			wantRefused(t, err, "tributary.currentState.keys")
 		})
 	}
+}
+
+// TestTruncateStateBesideAHalfBuiltIndex empties a table twice. An open sink's building of its index anew comes to nothing in between: what deletions it
+// has read by then are none of the table that is emptied again.
+func TestTruncateStateBesideAHalfBuiltIndex(t *testing.T) {
+	store := object.NewMemory("t")
+	empty := func() {
+		t.Helper()
+		if _, err := truncate(ctx, bound[member](t, membersOf(store)), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads, broken := 0, 0
+	faulty := &object.Faulty{Inner: store, Plan: func(c object.Call) object.Fault {
+		if strings.HasPrefix(c.Name, keyed.DeletionsDir) && c.Op == object.OpGet {
+			if reads++; reads == broken {
+				return object.Fail
+			}
+		}
+		return object.NoFault
+	}}
+	w := openSink[string, member](t, membersOf(faulty))
+	if err := landChanges(t, w, sink.NoOffset, member{"d", "x", "upsert", "one", 9}); err != nil {
+		t.Fatal(err)
+	}
+	empty()
+	beside := openSink[string, member](t, membersOf(store))
+	for i, key := range []string{"a", "b", "c"} { // each in a file of its own
+		offerAll(t, beside, int64(i), member{key, "x", "delete", "", 9})
+	}
+	broken = reads + 3
+	if err := landChanges(t, w, 3, member{"d", "x", "upsert", "one", 9}); !errors.Is(err, object.ErrFault) {
+		t.Fatalf("the index was built: %v", err)
+	}
+	if inIndex, _ := rememberedBy(t, w); inIndex == 0 {
+		t.Fatal("no deletion was read: the test shows nothing")
+	}
+	empty()
+	anew := []member{{"a", "x", "upsert", "anew", 1}, {"b", "x", "upsert", "anew", 2}}
+	if err := landChanges(t, w, sink.NoOffset, anew...); !sink.IsFenced(err) { // it has last seen what was landed beside it
+		t.Fatal(err)
+	}
+	if err := landChanges(t, w, sink.NoOffset, anew...); err != nil {
+		t.Fatal(err)
+	}
+	wantState(t, store, map[string]string{"a/x": "anew@0/1", "b/x": "anew@0/2"})
 }
 
 // TestTruncateStateWhateverHappens breaks every operation of an emptying in every way. Done again, the table is empty, and old deletions don't count.

@@ -168,7 +168,7 @@ func encodeVector(rows *roaring.Bitmap) ([]byte, error) {
 }
 
 // WriteDeletionVectors makes a vector of each set. Small ones go into the log, the others together into one file, which is complete but not
-// yet durable: file is its name, to be synced before the commit that speaks of it; "" if there is none.
+// yet durable: file is its name, to be synced before the commit that speaks of it; "" if there is none. With an error, too, it is one that may be there.
 func WriteDeletionVectors(ctx context.Context, store object.Store, sets []*roaring.Bitmap) (out []*DeletionVector, file string, err error) {
 	id := uuid.New()
 	data := []byte{vectorFileVersion}
@@ -205,7 +205,7 @@ func WriteDeletionVectors(ctx context.Context, store object.Store, sets []*roari
 		return nil, "", fmt.Errorf("deletion vectors %s: %w", name, err)
 	}
 	if err := w.Close(); err != nil {
-		return nil, "", fmt.Errorf("deletion vectors %s: %w", name, err)
+		return nil, name, fmt.Errorf("deletion vectors %s: %w", name, err)
 	}
 	return out, name, nil
 }
