@@ -180,9 +180,10 @@ func (e *Engine) fetchFailed(r *runner, b *fetch.Batch) {
 		e.tell(unreadableInput{r, fmt.Errorf("%s can't be read: %w", b.Partition, b.Err)})
 		return
 	}
-	if unknownTopic(b.Err) { // by one broker, which may lag behind the others
-		e.log.Warn("a topic can't be read: looking whether it was deleted", "partition", b.Partition.String(), "error", b.Err)
-		e.suspectInputs()
+	if unknownTopic(b.Err) { // by one broker, which may lag behind the others, and says so as often as it is asked
+		if e.suspectInputs() {
+			e.log.Warn("a topic can't be read: looking whether it was deleted", "partition", b.Partition.String(), "error", b.Err)
+		}
 		return
 	}
 	if needsAPerson(b.Err) {

@@ -76,8 +76,9 @@ func (e *Engine) awaitInternal(ctx context.Context) error {
 	}
 }
 
-// lookFor asks until all topics are there or some are missing for config.vanish: one broker that was away may lag behind the others.
+// lookFor asks until all topics are there or some are missing at each look for config.vanish: one broker that was away may lag behind the others.
 func (e *Engine) lookFor(ctx context.Context, troubled func(), known []topics.Topic) error {
+	missing := absences{}
 	for waited := time.Duration(0); ; waited += vanishPause {
 		try, cancel := context.WithTimeout(ctx, e.cfg.vanish)
 		gone, err := topics.Lost(try, e.control, known)
@@ -85,11 +86,10 @@ func (e *Engine) lookFor(ctx context.Context, troubled func(), known []topics.To
 		if err != nil {
 			return fmt.Errorf("%w: %w", errNoAnswer, err)
 		}
-		bad := e.deleted(gone)
-		switch {
-		case bad == nil:
+		if e.deleted(gone) == nil {
 			return nil
-		case waited >= e.cfg.vanish:
+		}
+		if bad := e.deleted(missing.lasting(gone, waited, e.cfg.vanish)); bad != nil {
 			return bad
 		}
 		if troubled != nil && waited == 0 {
@@ -99,6 +99,27 @@ func (e *Engine) lookFor(ctx context.Context, troubled func(), known []topics.To
 			return fmt.Errorf("%w: %w", errNoAnswer, err)
 		}
 	}
+}
+
+// absences are topics that were missing at each of some looks, by name, with the time of the first of these.
+type absences map[string]time.Duration
+
+// lasting takes what is missing now into account, and gives what has been missing for so long.
+func (a absences) lasting(gone []topics.Gone, now, atLeast time.Duration) (lasting []topics.Gone) {
+	maps.DeleteFunc(a, func(topic string, _ time.Duration) bool {
+		return !slices.ContainsFunc(gone, func(g topics.Gone) bool { return g.Topic.Name == topic })
+	})
+	for _, g := range gone {
+		since, known := a[g.Topic.Name]
+		if !known {
+			since = now
+			a[g.Topic.Name] = now
+		}
+		if now-since >= atLeast {
+			lasting = append(lasting, g)
+		}
+	}
+	return lasting
 }
 
 // deleted makes an error of what is gone; nil if the application can go on without. That of internal topics comes first.
@@ -201,10 +222,12 @@ func (e *Engine) watchInputs(ctx context.Context) {
 	}
 }
 
-// suspectInputs makes watchInputs look at once.
-func (e *Engine) suspectInputs() {
+// suspectInputs makes watchInputs look at once, or when it is done with a look; false says that it was to do so already.
+func (e *Engine) suspectInputs() bool {
 	select {
 	case e.suspect <- struct{}{}:
+		return true
 	default:
+		return false
 	}
 }

@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
+	"github.com/tributary-io/tributary/engine/internal/fetch"
 	"github.com/tributary-io/tributary/engine/internal/topics"
 )
 
@@ -180,24 +183,82 @@ func TestLaggingMetadataEndsNothing(t *testing.T) {
 	a.produce("in", 1, "v")
 	eventually(t, "counted", func() bool { return len(out.all()) == 1 })
 	var lied atomic.Int64
-	c.Embedded.Cluster().ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		c.Embedded.Cluster().KeepControl()
-		m := req.(*kmsg.MetadataRequest)
-		if lied.Load() >= 3 || !slices.ContainsFunc(m.Topics, func(t kmsg.MetadataRequestTopic) bool { return t.Topic != nil && *t.Topic == a.topic("in") }) {
-			return nil, nil, false
+	denyTopics(c, func(asked []string) []string {
+		if lied.Load() >= 3 || !slices.Contains(asked, a.topic("in")) {
+			return nil
 		}
 		lied.Add(1)
-		resp := m.ResponseKind().(*kmsg.MetadataResponse)
-		for _, t := range m.Topics {
-			answer := kmsg.NewMetadataResponseTopic()
-			answer.Topic, answer.ErrorCode = t.Topic, kerr.UnknownTopicOrPartition.Code
-			resp.Topics = append(resp.Topics, answer)
-		}
-		return resp, nil, true
+		return asked
 	})
 	i.suspectInputs()
 	eventually(t, "brokers have denied the topic", func() bool { return lied.Load() == 3 })
 	a.produce("in", 1, "v")
 	eventually(t, "counted on", func() bool { return len(out.all()) == 2 })
 	i.stop(t)
+}
+
+// denyTopics has brokers say of some of the topics that they are asked for that they don't know them.
+func denyTopics(c *brokertest.Cluster, some func(asked []string) []string) {
+	cluster := c.Embedded.Cluster()
+	cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		m := req.(*kmsg.MetadataRequest)
+		var asked []string
+		for _, t := range m.Topics {
+			if t.Topic != nil {
+				asked = append(asked, *t.Topic)
+			}
+		}
+		denied := some(asked)
+		if len(denied) == 0 {
+			return nil, nil, false
+		}
+		resp := m.ResponseKind().(*kmsg.MetadataResponse)
+		for _, topic := range denied {
+			answer := kmsg.NewMetadataResponseTopic()
+			answer.Topic, answer.ErrorCode = kmsg.StringPtr(topic), kerr.UnknownTopicOrPartition.Code
+			resp.Topics = append(resp.Topics, answer)
+		}
+		return resp, nil, true
+	})
+}
+
+// Topics that are unknown at one look and known at the next were not deleted, though at every look some are unknown.
+func TestTopicsUnknownInTurnAreNotDeleted(t *testing.T) {
+	c := brokertest.Embedded(t)
+	a := newApp(t, c, "inturn")
+	a.create("in", 1)
+	a.create("out", 1)
+	out := a.read("out")
+	i := a.start(counts(a.name), "i1", func(c *config) { c.vanish = time.Second })
+	a.produce("in", 1, "v")
+	eventually(t, "counted", func() bool { return len(out.all()) == 1 })
+	const looks = 10
+	var looked atomic.Int64
+	denyTopics(c, func(asked []string) []string {
+		inputs := []string{a.topic("in"), a.topic("by-value-repartition")}
+		if !slices.Contains(asked, inputs[0]) || !slices.Contains(asked, inputs[1]) || looked.Load() >= looks {
+			return nil
+		}
+		return inputs[looked.Add(1)%2:][:1]
+	})
+	i.suspectInputs()
+	eventually(t, "brokers have denied topics", func() bool { return looked.Load() == looks })
+	a.produce("in", 1, "v")
+	eventually(t, "counted on", func() bool { return len(out.all()) == 2 })
+	i.stop(t)
+}
+
+// A broker that goes on saying that it doesn't know a topic makes for one look, and one line in the log.
+func TestUnknownTopicsAreToldOnce(t *testing.T) {
+	var log bytes.Buffer
+	e := &Engine{log: slog.New(slog.NewTextHandler(&log, nil)), suspect: make(chan struct{}, 1), life: t.Context()}
+	e.known.Store(&catalog{})
+	r := &runner{spec: &taskSpec{}}
+	for range 5 {
+		e.fetchFailed(r, &fetch.Batch{Partition: fetch.Partition{Topic: "in"}, Err: kerr.UnknownTopicOrPartition})
+	}
+	if n := strings.Count(log.String(), "looking whether"); n != 1 || len(e.suspect) != 1 {
+		t.Errorf("%d warnings:\n%s", n, &log)
+	}
 }

@@ -181,7 +181,15 @@ func readRecords(ctx context.Context, brokers []string, topic string, follow boo
 			delete(left, o.Partition)
 		}
 	})
-	for follow || len(left) > 0 {
+	if follow {
+		return readOn(ctx, client, each)
+	}
+	return readUntil(ctx, client, left, each)
+}
+
+// readOn gives all records that come, until ctx ends.
+func readOn(ctx context.Context, client *kgo.Client, each func(*kgo.Record)) error {
+	for {
 		fetches := client.PollFetches(ctx)
 		if ctx.Err() != nil {
 			return nil
@@ -189,6 +197,41 @@ func readRecords(ctx context.Context, brokers []string, topic string, follow boo
 		if err := fetches.Err(); err != nil {
 			return err
 		}
+		fetches.EachRecord(func(r *kgo.Record) {
+			if !r.Attrs.IsControl() {
+				each(r)
+			}
+		})
+	}
+}
+
+// quiet is how long brokers that answer take at most to send a record that they have. Behind it there is none, though the partition ends further on:
+// compaction has taken its last ones.
+const quiet = 1500 * time.Millisecond
+
+// readUntil gives records up to the ends of the partitions in left.
+func readUntil(ctx context.Context, client *kgo.Client, left map[int32]int64, each func(*kgo.Record)) error {
+	for wasQuiet := false; len(left) > 0; {
+		polling, cancel := context.WithTimeout(ctx, quiet)
+		fetches := client.PollFetches(polling)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case polling.Err() != nil && fetches.NumRecords() == 0:
+			if wasQuiet {
+				return nil
+			}
+			if err := client.Ping(ctx); err != nil {
+				return err
+			}
+			wasQuiet = true
+			continue
+		}
+		if err := fetches.Err(); err != nil && polling.Err() == nil {
+			return err
+		}
+		wasQuiet = false
 		fetches.EachRecord(func(r *kgo.Record) {
 			if end, open := left[r.Partition]; open && r.Offset+1 >= end {
 				delete(left, r.Partition)

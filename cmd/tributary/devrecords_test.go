@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -79,6 +80,26 @@ func TestDevReadLeavesOutWhatWasAborted(t *testing.T) {
 	}
 	if len(got) != 1 || got[0] != "kept" {
 		t.Errorf("read %q", got)
+	}
+}
+
+// TestDevReadEndsWhereTheLastRecordsAreCompacted reads a partition whose end is further on than its last record, as compaction may leave it.
+func TestDevReadEndsWhereTheLastRecordsAreCompacted(t *testing.T) {
+	text, end := startDev(t, "--topic", "words")
+	defer end()
+	client, err := kgo.NewClient(kgo.SeedBrokers(regexp.MustCompile(`broker +(\S+)`).FindStringSubmatch(text)[1]), kgo.DefaultProduceTopic("words"), kgo.ConsumeTopics("words"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if err := client.ProduceSync(t.Context(), kgo.StringRecord("last")).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	n := 0
+	if err := readUntil(ctx, client, map[int32]int64{0: 5}, func(*kgo.Record) { n++ }); err != nil || ctx.Err() != nil || n != 1 {
+		t.Errorf("%d records, %v, %v", n, err, ctx.Err())
 	}
 }
 
