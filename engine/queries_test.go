@@ -447,6 +447,17 @@ func TestQueryErrors(t *testing.T) {
 	if _, err := QueryKeyValue[string, int64](e, "counts", nil, serde.Int64); err == nil {
 		t.Error("no serde was taken")
 	}
+	var types *topology.StoreTypesError
+	if _, err := QueryKeyValue(e, "counts", serde.Int32, serde.String); !errors.As(err, &types) ||
+		!strings.Contains(err.Error(), "counts: its keys are string, the serde is one of int32, and its values are int64") {
+		t.Errorf("serdes of other types: %v", err)
+	}
+	if _, err := QueryKeyValue(e, "counts", serde.String, serde.JSON[*int64]()); !errors.As(err, &types) || strings.Contains(err.Error(), "keys") {
+		t.Errorf("a serde of another type for values: %v", err)
+	}
+	if _, err := QueryKeyValue(e, "counts", serde.String, serde.Bytes); err != nil {
+		t.Errorf("the bytes as they are: %v", err)
+	}
 	q, err := QueryKeyValue(e, "counts", serde.String, serde.Int64)
 	if err != nil {
 		t.Fatal(err)

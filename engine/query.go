@@ -7,6 +7,7 @@ import (
 
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/state"
+	"github.com/tributary-io/tributary/topology"
 )
 
 // A query reads the committed state of a store's partitions that this instance has, from any goroutine, while the tasks go on: what a
@@ -70,6 +71,9 @@ func newQuery[K, V any](e *Engine, store string, key serde.Serde[K], value serde
 	}
 	if !fits {
 		return q, &state.LookupError{Store: store, Want: kinds[len(kinds)-1].String(), Got: s.Spec.Kind}
+	}
+	if err := topology.CheckStoreTypes[K, V](e.built, store); err != nil {
+		return q, fmt.Errorf("query %w", err)
 	}
 	topic := s.Changelog // what the topology binds the store's serdes to
 	if topic == "" {
@@ -178,7 +182,7 @@ func rows[K, V, E any](q query[K, V], key *K, scan func(stores state.Stores, key
 type KeyValueQuery[K, V any] struct{ q query[K, V] }
 
 // QueryKeyValue makes a query of a store of kind KeyValue or TimestampedKeyValue, such as that of a table, a count or a global table. The
-// serdes are those of the store. It reads committed state, from any goroutine.
+// serdes are those of the store: others are a *topology.StoreTypesError where their Go types differ. It reads committed state, from any goroutine.
 func QueryKeyValue[K, V any](e *Engine, store string, key serde.Serde[K], value serde.Serde[V]) (*KeyValueQuery[K, V], error) {
 	q, err := newQuery(e, store, key, value, state.KeyValue, state.TimestampedKeyValue)
 	if err != nil {

@@ -36,9 +36,12 @@ type Config struct {
 	Optimize, Vacuum time.Duration
 	// Patience is for how long no stream at all may go on, for lack of a registry or by faults; then Run ends with an error, with nothing lost.
 	Patience time.Duration
-	Log      *slog.Logger
-	Clock    func() time.Time // nil: time.Now
-	Engine   []engine.Option  // further options of the engine, such as its session timeout
+	// Memory is what the process may keep in memory, in bytes, as engine.MemoryBudget says; batches and fetched records keep their own limits. 0: nothing is
+	// told to the Go runtime; the ready-made program has DefaultMemory.
+	Memory int64
+	Log    *slog.Logger
+	Clock  func() time.Time // nil: time.Now
+	Engine []engine.Option  // further options of the engine, such as its session timeout
 }
 
 // BatchLimits says when a batch lands: at the first limit that it reaches.
@@ -50,13 +53,16 @@ type BatchLimits struct {
 	Budget int64
 }
 
-// Defaults of a Config. The budget leaves a process with hundreds of streams below 512 MB.
+// Defaults of a Config.
 const (
 	DefaultGroup  = "ods-sink"
 	DefaultEvery  = 30 * time.Second
 	DefaultRows   = 50_000
 	DefaultBytes  = 32 << 20
 	DefaultBudget = 96 << 20
+
+	// DefaultMemory keeps a process that does nothing else below 512 MB, what the program itself takes among them.
+	DefaultMemory = 420 << 20
 
 	DefaultNotice   = time.Hour
 	DefaultPatience = 10 * time.Minute

@@ -39,7 +39,7 @@ func runInstance(ctx context.Context, args instanceArgs) error {
 		}
 		streams = append(streams, stream)
 	}
-	cfg := Config{Brokers: args.Brokers, Registry: args.Registry, Lake: args.Lake, Group: args.Group, State: args.State, Streams: streams, Log: slog.Default()}
+	cfg := Config{Brokers: args.Brokers, Registry: args.Registry, Lake: args.Lake, Group: args.Group, State: args.State, Streams: streams, Log: slog.Default(), Memory: DefaultMemory}
 	if len(streams) == 1 { // that one is killed: its tasks have to move soon
 		cfg.Engine = []engine.Option{engine.SessionTimeout(1200 * time.Millisecond), engine.RebalanceTimeout(2 * time.Second)}
 	}

@@ -106,10 +106,14 @@ func Open(ctx context.Context, cfg Config) (_ *Sink, err error) {
 }
 
 func (s *Sink) engineOptions() []engine.Option {
-	opts := []engine.Option{
+	var opts []engine.Option
+	if s.cfg.Memory > 0 { // its parts are set behind it
+		opts = append(opts, engine.MemoryBudget(s.cfg.Memory))
+	}
+	opts = append(opts,
 		engine.Brokers(s.cfg.Brokers...), engine.Client(s.cfg.Client...), engine.StateDir(s.cfg.State), engine.Logger(s.cfg.Log),
 		engine.ErrorHandlers(s.cfg.Handlers()), engine.Lake(s.cfg.limits()), engine.InputBuffer(inputBuffer), engine.ParkLake(),
-	}
+	)
 	if s.cfg.Clock != nil {
 		opts = append(opts, engine.Clock(s.cfg.Clock))
 	}

@@ -62,10 +62,46 @@ func (b *Builder) formatsOf(p *Plan) map[string]Format {
 	return out
 }
 
+// StoreTypesError says that a store is asked with serdes of other Go types than those of its keys and values.
+type StoreTypesError struct {
+	Store                string
+	Key, Value           reflect.Type // the store's
+	AskedKey, AskedValue reflect.Type
+}
+
+func (e *StoreTypesError) Error() string {
+	var wrong []string
+	if !readAs(e.Key, e.AskedKey) {
+		wrong = append(wrong, fmt.Sprintf("its keys are %v, the serde is one of %v", e.Key, e.AskedKey))
+	}
+	if !readAs(e.Value, e.AskedValue) {
+		wrong = append(wrong, fmt.Sprintf("its values are %v, the serde is one of %v", e.Value, e.AskedValue))
+	}
+	return fmt.Sprintf("store %s: %s; give the serdes that the topology gives the store, or serde.Bytes for the bytes as they are", e.Store, strings.Join(wrong, ", and "))
+}
+
+// CheckStoreTypes returns a *StoreTypesError if a store's keys or values are of other Go types than K and V. []byte stands for what is stored as it is.
+// Where nothing is known of the store's types, and for interfaces, there is nothing to compare.
+func CheckStoreTypes[K, V any](p *Plan, store string) error {
+	r, ok := p.Renderer(store)
+	key, value := reflect.TypeFor[K](), reflect.TypeFor[V]()
+	if !ok || readAs(r.KeyType, key) && readAs(r.ValueType, value) {
+		return nil
+	}
+	return &StoreTypesError{store, r.KeyType, r.ValueType, key, value}
+}
+
+// readAs reports whether what is stored as one type may be asked for as another.
+func readAs(stored, asked reflect.Type) bool {
+	return stored == asked || asked == reflect.TypeFor[[]byte]() || stored.Kind() == reflect.Interface || asked.Kind() == reflect.Interface
+}
+
 // Renderer turns keys and values of a store from and into what people and JSON can show, by the store's own serdes.
 type Renderer struct {
 	// KeyOf gives the bytes of a key from text: a string as it is, anything else from JSON.
 	KeyOf func(text string) ([]byte, error)
+	// KeyType and ValueType are the Go types of the store's keys and values.
+	KeyType, ValueType reflect.Type
 	// Key and Value decode; what they give can be marshalled as JSON as far as the Go types can.
 	Key, Value func(data []byte) (any, error)
 }
@@ -90,6 +126,7 @@ func rendererOf[K, V any](key serde.Serde[K], value serde.Serde[V]) func(topic s
 	return func(topic string) Renderer {
 		key, value := serde.Bind(key, topic, true), serde.Bind(value, topic, false)
 		return Renderer{
+			KeyType: reflect.TypeFor[K](), ValueType: reflect.TypeFor[V](),
 			KeyOf: func(text string) ([]byte, error) {
 				k, err := parseText[K](text)
 				if err != nil {

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"text/tabwriter"
 	"time"
 
@@ -172,13 +171,8 @@ func newLand() *cobra.Command {
 	return cmd
 }
 
-// residentLimit keeps the process below 512 MB: the collector works harder from here on. GOMEMLIMIT goes before it.
-const residentLimit = 400 << 20
-
 func landRun(ctx context.Context, out io.Writer, cfg land.Config, untilLanded bool) error {
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(residentLimit)
-	}
+	cfg.Memory = cmp.Or(cfg.Memory, land.DefaultMemory)
 	s, err := land.Open(ctx, cfg)
 	if err != nil {
 		return err

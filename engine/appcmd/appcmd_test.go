@@ -12,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/tributary-io/tributary/engine"
 	"github.com/tributary-io/tributary/engine/devbroker"
@@ -126,13 +127,16 @@ func TestRunAndReset(t *testing.T) {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := output(ctx, app, "run", "--http", "127.0.0.1:0")
+		_, err := output(ctx, app, "run", "--http", "127.0.0.1:0", "--advertise", "totals-1.example:8080")
 		ended <- err
 	}()
 	waiting, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if fetched := client.PollFetches(waiting); fetched.Err() != nil || fetched.NumRecords() != 1 {
 		t.Fatalf("%d records: %v", fetched.NumRecords(), fetched.Err())
+	}
+	if told := toldToGroup(t, client, "counting"); !strings.Contains(told, "totals-1.example:8080") {
+		t.Errorf("the group isn't told where others reach the instance: %q", told)
 	}
 	reset := func(more ...string) (string, error) {
 		return output(t.Context(), counting("totals"), append([]string{"reset", "--brokers", broker.Addrs()[0], "--state-dir", state}, more...)...)
@@ -153,4 +157,22 @@ func TestRunAndReset(t *testing.T) {
 	if text, err := reset("--execute"); err != nil || !strings.Contains(text, "is reset") {
 		t.Errorf("reset: %v\n%s", err, text)
 	}
+}
+
+// toldToGroup is what the members of a group have told of themselves.
+func toldToGroup(t *testing.T, client *kgo.Client, group string) string {
+	t.Helper()
+	req := kmsg.NewPtrDescribeGroupsRequest()
+	req.Groups = []string{group}
+	resp, err := req.RequestWith(t.Context(), client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := ""
+	for _, g := range resp.Groups {
+		for _, m := range g.Members {
+			told += string(m.ProtocolMetadata)
+		}
+	}
+	return told
 }

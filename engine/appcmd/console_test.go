@@ -20,7 +20,7 @@ func TestConsole(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := cluster{brokers: []string{"localhost:1"}, stateDir: t.TempDir()}
-			e, err := engine.New(plan, c.options(app, nil, "127.0.0.1:0", looked)...)
+			e, err := engine.New(plan, c.options(app, nil, serving{http: "127.0.0.1:0", console: looked})...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,9 +35,8 @@ func (c *cluster) client() ([]kgo.Opt, error) { return c.security.Options(os.Get
 
 func newRun(app Application) *cobra.Command {
 	var (
-		c      cluster
-		http   string
-		looked bool
+		c cluster
+		s serving
 	)
 	cmd := &cobra.Command{
 		Use:   "run",
@@ -54,7 +53,7 @@ func newRun(app Application) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e, err := engine.New(plan, c.options(app, client, http, looked)...)
+			e, err := engine.New(plan, c.options(app, client, s)...)
 			if err != nil {
 				return err
 			}
@@ -62,20 +61,35 @@ func newRun(app Application) *cobra.Command {
 		},
 	}
 	c.add(cmd.Flags(), app)
-	cmd.Flags().StringVar(&http, "http", "", "address to serve /console, /metrics, /healthz and /readyz on, such as :8080")
-	cmd.Flags().BoolVar(&looked, "console", true, "serve the page about the instance there")
+	s.add(cmd.Flags())
 	return cmd
 }
 
-// options are the application's and those of flags.
-func (c *cluster) options(app Application, client []kgo.Opt, http string, looked bool) []engine.Option {
+// serving is what an instance serves, and where.
+type serving struct {
+	http, advertise string
+	console         bool
+}
+
+func (s *serving) add(flags *pflag.FlagSet) {
+	flags.StringVar(&s.http, "http", "", "address to serve /console, /metrics, /healthz and /readyz on, such as :8080")
+	flags.StringVar(&s.advertise, "advertise", "", "address, host:port or a URL, under which other instances reach that one, for queries and checkpoints; without it where\n"+
+		"it listens, by the host's name if that is all addresses")
+	flags.BoolVar(&s.console, "console", true, "serve the page about the instance there")
+}
+
+// options are the application's and those of flags, which go before.
+func (c *cluster) options(app Application, client []kgo.Opt, s serving) []engine.Option {
 	all := []engine.Option{engine.Processing(app.Guarantee), engine.TransactionalIDPrefix(app.TransactionalIDPrefix), engine.Brokers(c.brokers...),
-		engine.StateDir(c.stateDir), engine.Client(client...)}
-	if http != "" {
-		all = append(all, engine.HTTP(http))
+		engine.StateDir(c.stateDir), engine.Client(client...), console.Serve()}
+	all = append(all, app.Options...)
+	if s.http != "" {
+		all = append(all, engine.HTTP(s.http))
 	}
-	all = append(append(all, console.Serve()), app.Options...)
-	if !looked {
+	if s.advertise != "" {
+		all = append(all, engine.Advertise(s.advertise))
+	}
+	if !s.console {
 		all = append(all, console.Off())
 	}
 	return all

@@ -20,6 +20,7 @@ import (
 // Errors are returned; of a Driver made by New they also end the test at once, so that tests need not look at them.
 type Driver struct {
 	tb    testing.TB // nil if made by Open
+	built *topology.Plan
 	plan  *plan.Plan
 	opts  options
 	now   time.Time
@@ -83,7 +84,7 @@ func open(tb testing.TB, p *topology.Plan, opts []Option) (*Driver, error) {
 		return nil, errors.New("the plan is nil: look at the error of Build")
 	}
 	d := &Driver{
-		tb: tb, plan: p.Internal(), opts: newOptions(opts), broker: newBroker(),
+		tb: tb, built: p, plan: p.Internal(), opts: newOptions(opts), broker: newBroker(),
 		progress: map[task.ID]*[]task.Mark{}, tables: map[string]*table{}, dropped: map[string]int64{},
 	}
 	d.patterns = patternInputs(d.plan)

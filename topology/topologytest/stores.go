@@ -6,6 +6,7 @@ import (
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/state"
+	"github.com/tributary-io/tributary/topology"
 )
 
 // StoreNames names the topology's stores, global ones included, in order.
@@ -96,6 +97,9 @@ func openTyped[S, K, V any](d *Driver, name string, partition int32, open func(s
 	stores, err := d.Stores(name, partition)
 	if err != nil {
 		return nil, err
+	}
+	if err := topology.CheckStoreTypes[K, V](d.built, name); err != nil {
+		return nil, d.report(err)
 	}
 	s, err := open(stores, name, serde.NewCodec(key), serde.NewCodec(value))
 	return s, d.report(err)
