@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,6 +38,9 @@ func newJSONLShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(parts) == 0 && !asJSON {
+				return nothingLanded(cmd.Context(), args[0])
+			}
 			all := []jsonl.Coverage{}
 			for _, p := range parts {
 				c, err := l.Coverage(cmd.Context(), p)
@@ -55,6 +59,19 @@ func newJSONLShow() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// nothingLanded says of a place that nothing has landed there in JSON Lines, and what there is.
+func nothingLanded(ctx context.Context, place string) error {
+	err := fmt.Errorf("%s: nothing has landed here in JSON Lines", place)
+	all, findErr := findBelow(ctx, place)
+	switch {
+	case findErr != nil || len(all) == 0:
+		return err
+	case all[0] == found{"", deltaTable}:
+		return fmt.Errorf("%w, but this is a Delta table: tributary lake show %s", err, place)
+	}
+	return fmt.Errorf("%w, %s", err, whatIsThere(place, all))
 }
 
 func printCoverage(out io.Writer, all []jsonl.Coverage) error {

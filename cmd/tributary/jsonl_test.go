@@ -56,3 +56,37 @@ func TestJSONLCommands(t *testing.T) {
 		t.Error("showed what isn't there")
 	}
 }
+
+// TestCommandsSayWhatIsThere asks for a table where there is none.
+func TestCommandsSayWhatIsThere(t *testing.T) {
+	lake := t.TempDir()
+	if err := os.CopyFS(filepath.Join(lake, "raw", "progress"), os.DirFS("../../lake/jsonl/testdata/v1")); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"gold/orders/_delta_log/00000000000000000000.json": "{}", "gold/orders/_delta_log/00000000000000000001.json": "{}",
+		"silver/plays/metadata/00000-x.metadata.json": "{}", "zz.txt": ""} {
+		if err := os.MkdirAll(filepath.Join(lake, filepath.Dir(name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(lake, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	below := "gold/orders (Delta table)\n  " + lake + "/raw/progress (landing in JSON Lines)\n  " + lake + "/silver/plays (Iceberg table)"
+	for _, c := range []struct{ command, place, want string }{
+		{"lake show", lake, "but below it:\n  " + lake + "/" + below},
+		{"lake vacuum", lake + "/silver", "/silver/plays (Iceberg table)"},
+		{"lake log", lake + "/raw/progress", "but a landing in JSON Lines: tributary jsonl show " + lake + "/raw/progress"},
+		{"lake show", lake + "/silver/plays", "but the files of an Iceberg table"},
+		{"jsonl show", lake + "/gold/orders", "but this is a Delta table: tributary lake show " + lake + "/gold/orders"},
+		{"jsonl show", lake + "/gold", "nothing has landed here in JSON Lines, but below it"},
+		{"lake show", lake + "/nowhere", "no such file or directory"},
+	} {
+		if _, err := said(t, append(strings.Fields(c.command), c.place)...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: %v, want %q", c.command, c.place, err, c.want)
+		}
+	}
+	if _, err := os.Stat(lake + "/nowhere"); err == nil {
+		t.Error("to look for a table has made a folder")
+	}
+}

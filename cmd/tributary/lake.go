@@ -17,6 +17,7 @@ import (
 func newLake() *cobra.Command {
 	cmd := &cobra.Command{Use: "lake", Short: "Look at Delta tables and look after them"}
 	cmd.AddCommand(newLakeShow(), newLakeLog(), newLakeVerify(), newLakeOptimize(), newLakeVacuum(), newLakeRewrite())
+	sayWhatIsThere(cmd.Commands()...)
 	return cmd
 }
 
