@@ -14,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
 	"github.com/tributary-io/tributary/engine/internal/offsets"
@@ -64,6 +65,12 @@ func (r *roll) Unheard(since time.Time, _ error) {
 }
 func (r *roll) Lost(cause error) { r.mu.Lock(); r.lost = append(r.lost, cause); r.mu.Unlock() }
 
+func (r *roll) joined() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.joins
+}
+
 func (r *roll) last() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,11 +99,15 @@ type running struct {
 
 func start(t *testing.T, c *brokertest.Cluster, group, name string) *running {
 	t.Helper()
+	return startWith(t, Config{Client: c.Client(t), Group: group, InstanceID: "i-" + name, SessionTimeout: 3 * time.Second,
+		RebalanceTimeout: 5 * time.Second, Heartbeat: 100 * time.Millisecond}, name)
+}
+
+func startWith(t *testing.T, cfg Config, name string) *running {
+	t.Helper()
 	h := &roll{name: name}
-	m := NewClassic(Config{
-		Client: c.Client(t), Group: group, InstanceID: "i-" + name, SessionTimeout: 3 * time.Second,
-		RebalanceTimeout: 5 * time.Second, Heartbeat: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
-	}, h)
+	cfg.Logger = slog.New(slog.DiscardHandler)
+	m := NewClassic(cfg, h)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- m.Run(ctx) }()
@@ -147,7 +158,7 @@ func TestRestartTakesItsOwnPlace(t *testing.T) {
 		eventually(t, "a and b", func() bool { return a.last() == "a b" && b.last() == "a b" })
 		for _, m := range []*running{a, b} { // one of them leads
 			before, _ := m.Member()
-			joins := map[*running]int{a: a.joins, b: b.joins}
+			joins := map[*running]int{a: a.joined(), b: b.joined()}
 			if err := m.stop(); err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +173,7 @@ func TestRestartTakesItsOwnPlace(t *testing.T) {
 				t.Errorf("%s: was %+v, is %+v; want another member id in the same generation", m.name, before, now)
 			}
 			for other, n := range joins {
-				if other != m && other.joins != n {
+				if other != m && other.joined() != n {
 					t.Errorf("%s joined again", other.name)
 				}
 			}
@@ -200,6 +211,23 @@ func TestSilentMemberLosesItsPlace(t *testing.T) {
 			t.Errorf("a was told %v, want one loss", a.lost)
 		}
 	})
+}
+
+// A coordinator that is busy answers a join later than the group's timeouts say. Who gives the join up too early joins once more behind it, which makes the
+// group begin anew, for all members: under load they never come together.
+func TestJoinWaitsForABusyCoordinator(t *testing.T) {
+	c := brokertest.Embedded(t)
+	cluster := c.Embedded.Cluster()
+	cluster.ControlKey(int16(kmsg.JoinGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.SleepControl(func() { time.Sleep(1200 * time.Millisecond) })
+		return nil, nil, false
+	})
+	m := startWith(t, Config{Client: c.Client(t), Group: "busy", InstanceID: "i-a", SessionTimeout: 300 * time.Millisecond, RebalanceTimeout: 500 * time.Millisecond,
+		Heartbeat: 50 * time.Millisecond}, "a")
+	eventually(t, "a", func() bool { return m.last() == "a" })
+	if n := m.joined(); n != 1 {
+		t.Errorf("joined %d times", n)
+	}
 }
 
 // Two processes with one identity: the one that came first is told what is wrong, and stops.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -15,6 +16,11 @@ const (
 	protocolType = "consumer"
 	protocolName = "tributary"
 )
+
+// busyCoordinator is by how much the answer to a join may come later than the rebalance timeout. A join that is given up while it may still be
+// answered costs all members: the next one waits behind it in the connection, comes without what its answer would have said, and lets the group
+// begin anew. So it is as long as the client waits, by default, before it gives the connection up.
+const busyCoordinator = 10 * time.Second
 
 func (c *Classic) join(ctx context.Context) (*kmsg.JoinGroupResponse, error) {
 	meta := c.handler.Metadata()
@@ -29,7 +35,7 @@ func (c *Classic) join(ctx context.Context) (*kmsg.JoinGroupResponse, error) {
 	req.RebalanceTimeoutMillis = int32(c.cfg.RebalanceTimeout.Milliseconds())
 	req.ProtocolType = protocolType
 	req.Protocols = append(req.Protocols, protocol)
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.RebalanceTimeout+c.cfg.SessionTimeout) // longer than any answer takes
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.RebalanceTimeout+max(c.cfg.SessionTimeout, busyCoordinator))
 	defer cancel()
 	resp, err := req.RequestWith(ctx, c.cfg.Client)
 	if err != nil {
