@@ -56,7 +56,7 @@ func (m *sessionModel) write(t *rapid.T, db *state.DB) {
 	if expired != m.expired(end) {
 		t.Fatalf("put %q %d-%d: expired %v, stream time %d", key, start, end, expired, m.streamTime)
 	}
-	if expired {
+	if expired && value != nil {
 		return
 	}
 	m.remove(key, start, end)

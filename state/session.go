@@ -107,17 +107,34 @@ func (s *session) expired(end int64) bool {
 	return s.segment(end) < s.minLiveSegment(s.cur.streamTime)
 }
 
+// refuses tells whether a put comes too late to change anything. One that deletes changes what retention only hides, since FindEnded finds that.
+func (s *session) refuses(value []byte, end int64) bool {
+	if value == nil {
+		return s.segment(end) < s.minLiveSegment(s.cur.streamTime)
+	}
+	return s.expired(end)
+}
+
 // Put implements SessionBytes.
 func (s *session) Put(key, value []byte, start, end int64) (expired bool, err error) {
 	if err := s.writableAt(end); err != nil {
 		return false, err
 	}
 	s.observe(end)
-	if s.expired(end) {
-		s.row = AppendSessionKey(s.row[:0], key, start, end)
-		return true, s.logRaw(s.row, value, s.now())
+	if s.refuses(value, end) {
+		return true, s.logRefused(key, value, start, end)
 	}
-	return false, s.putLogged(key, value, start, end)
+	return s.expired(end), s.putLogged(key, value, start, end)
+}
+
+// logRefused logs what was refused, as Kafka Streams does, unless a restore could take it: where the changelog doesn't keep the order of writes, the one
+// that had moved the time may come behind it, and in memory FindEnded would find the session then.
+func (s *session) logRefused(key, value []byte, start, end int64) error {
+	if s.spec.InMemory && s.db.opt.Policy == LastPerKeyPerCommit {
+		return nil
+	}
+	s.row = AppendSessionKey(s.row[:0], key, start, end)
+	return s.logRaw(s.row, value, s.now())
 }
 
 // Remove implements SessionBytes.
@@ -246,7 +263,7 @@ func (s *session) restore(r *RestoreRecord) error {
 		return errChangelogKey(r.Key, "session")
 	}
 	s.observe(end)
-	if s.expired(end) {
+	if s.refuses(r.Value, end) {
 		return nil
 	}
 	_, err := s.putRow(key, r.Value, start, end)
