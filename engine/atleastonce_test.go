@@ -99,8 +99,8 @@ func TestAtLeastOnceInAStorm(t *testing.T) {
 		time.Sleep(time.Duration(rnd.IntN(150)) * time.Millisecond)
 	}
 	eventually(t, "all came out", func() bool { return out.missing(rounds*n) == 0 })
-	i1.stopInTrouble(t)
-	i2.stopInTrouble(t)
+	i1.stopInTrouble(t, weather)
+	i2.stopInTrouble(t, weather)
 }
 
 // A broker of real Kafka that is killed, and one that doesn't answer for a while, lose nothing.

@@ -75,7 +75,7 @@ func TestEachTroubleIsSurvived(t *testing.T) {
 			a.produce("in", 2, numbered(500, 20)...)
 			eventually(t, "all counted", func() bool { return total(out.lastCounts()) >= 1500 })
 			i.await(t, "runs again", func(s Stats) bool { return s.State == Running })
-			i.stopInTrouble(t)
+			i.stop(t)
 			if err := out.onlyRises(); err != nil {
 				t.Error(err)
 			}
@@ -105,8 +105,8 @@ func TestStormOfTroubles(t *testing.T) {
 		time.Sleep(time.Duration(rnd.IntN(150)) * time.Millisecond)
 	}
 	eventually(t, "all counted", func() bool { return total(out.lastCounts()) >= rounds*n })
-	i1.stopInTrouble(t)
-	i2.stopInTrouble(t)
+	i1.stopInTrouble(t, troubles)
+	i2.stopInTrouble(t, troubles)
 	if err := out.onlyRises(); err != nil {
 		t.Error(err)
 	}
