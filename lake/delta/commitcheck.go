@@ -2,6 +2,7 @@ package delta
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -9,10 +10,16 @@ import (
 // columns, and no nulls where the schema says NOT NULL, as far as the statistics tell.
 func (a *attempt) checkFiles() error {
 	m := a.wanted
+	if len(a.commit.Add) > 0 && m.Schema.allVoid() {
+		return errors.New("data files can't be added: all columns are of type void")
+	}
 	notNull := notNullPaths(m)
 	for i := range a.commit.Add {
 		add := &a.commit.Add[i]
 		if err := checkPartition(m, add); err != nil {
+			return fmt.Errorf("data file %s: %w", add.Path, err)
+		}
+		if err := a.checkVector(add); err != nil {
 			return fmt.Errorf("data file %s: %w", add.Path, err)
 		}
 		if len(notNull) == 0 || add.Stats == "" {
@@ -29,6 +36,20 @@ func (a *attempt) checkFiles() error {
 				return fmt.Errorf("data file %s: column %v is NOT NULL, but has %v nulls", add.Path, path, n)
 			}
 		}
+	}
+	return nil
+}
+
+// checkVector checks a file's deletion vector: a new one only where the table allows them, and never without the number of the file's rows.
+func (a *attempt) checkVector(add *Add) error {
+	if add.DeletionVector == nil {
+		return nil
+	}
+	if _, ok := add.NumRecords(); !ok {
+		return errors.New("it has a deletion vector, but its statistics don't tell its number of rows")
+	}
+	if !a.wanted.Flag(propVectors, false) && !a.removals[fileKey(add.Path, add.DeletionVector)] {
+		return fmt.Errorf("it has a deletion vector, and the table property %s doesn't allow new ones", propVectors)
 	}
 	return nil
 }

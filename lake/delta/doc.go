@@ -20,7 +20,8 @@
 // opening, snapshot.go and checkpointread.go for the file list; create.go, commit.go and put.go for writing; maintain.go,
 // checksum.go, checkpointwrite.go, checkpointv2.go, lastcheckpoint.go and cleanup.go for upkeep of the log, vacuum.go for that of the files;
 // rewrite.go for commits that remove files, mapping.go for column mapping; stats.go, statvalue.go, partition.go and path.go
-// for the values inside an add action. What is written, and what is refused, is told in docs/format/delta-log.md.
+// for the values inside an add action. What is written, and what is refused, is told in docs/format/delta-log.md; each
+// rule of the protocol, and where it is kept, in docs/format/delta-protocol.md.
 //
 // The package must not know Kafka, Arrow types of rows, or how rows became files. It makes no decisions by real time other
 // than through Options.Now.

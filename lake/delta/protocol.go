@@ -131,7 +131,7 @@ func (h *Head) constraints() (out []string) {
 			out = append(out, "type "+string(p)+" of column "+path)
 		}
 	})
-	return out
+	return append(append(out, voidShapes(h.Metadata.Schema)...), h.unknownChanges()...)
 }
 
 // known says whether a writer can make values of the type.
@@ -164,10 +164,23 @@ func (h *Head) CheckWrite() error {
 
 // checkRead is CheckWrite's counterpart for readers.
 func (h *Head) checkRead() error {
-	if bad := h.Protocol.checkRead(); len(bad) > 0 {
+	bad := append(h.Protocol.checkRead(), h.unknownChanges()...)
+	if mode := h.Metadata.Configuration[propColumnMapping]; mode != "" && !h.mapsColumns(mode) {
+		bad = append(bad, "column mapping mode "+mode+", which is unknown or not in its protocol")
+	}
+	if len(bad) > 0 {
 		return &UnsupportedError{h.table, "read", bad, "read it with an engine that has them"}
 	}
 	return nil
+}
+
+// mapsColumns reports whether the protocol has column mapping, and the mode is one.
+func (h *Head) mapsColumns(mode string) bool {
+	if strings.EqualFold(mode, MappingNone) {
+		return true
+	}
+	has := h.Protocol.MinReaderVersion == 2 || h.Protocol.MinReaderVersion >= featureReader && slices.Contains(h.Protocol.ReaderFeatures, featureMapping)
+	return has && h.Metadata.ColumnMapping() != MappingNone
 }
 
 // required returns the protocol that metadata needs, and no more: (1,2) for plain tables (PROTOCOL.md, "Writer Version

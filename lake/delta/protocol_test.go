@@ -64,10 +64,13 @@ func TestWriteRefusals(t *testing.T) {
 		{legacy(6), "long", `"delta.identity.start":1`, nil, "identity column a"},
 		{features("", `"allowColumnDefaults"`), "long", `"CURRENT_DEFAULT":"5"`, nil, "default of column a (5)"},
 		{`{"minReaderVersion":2,"minWriterVersion":5}`, "long", "", map[string]string{"delta.columnMapping.mode": "name"}, ""},
-		{`{"minReaderVersion":1,"minWriterVersion":2}`, "long", "", map[string]string{"delta.columnMapping.mode": "name"}, "column mapping mode name"},
-		{`{"minReaderVersion":2,"minWriterVersion":5}`, "long", "", map[string]string{"delta.columnMapping.mode": "other"}, "column mapping mode other"},
 		{`{"minReaderVersion":2,"minWriterVersion":5}`, "long", "", map[string]string{"delta.columnMapping.mode": "none"}, ""},
 		{features(`"variantType"`, `"variantType"`), "variant", "", nil, "type variant of column a"},
+		{features(`"typeWidening"`, `"typeWidening"`), "long", `"delta.typeChanges":[{"fromType":"short","toType":"long"}]`, nil, ""},
+		{features("", `"icebergCompatV1","icebergCompatV2"`), "long", "", nil, "table feature icebergCompatV1, table feature icebergCompatV2"},
+		{features("", `"checkpointProtection"`), "long", "", nil, "table feature checkpointProtection"},
+		{features(`"materializePartitionColumns"`, `"materializePartitionColumns"`), "long", "", nil, "table feature materializePartitionColumns"},
+		{legacy(2), "void", "", nil, ""}, // its files are another matter
 	} {
 		table, err := Open(t.Context(), foreignLog(t, c.protocol, oneColumn(c.typ, c.metadata), c.config), Options{})
 		if err != nil {
@@ -85,14 +88,55 @@ func TestWriteRefusals(t *testing.T) {
 }
 
 func TestReadRefusals(t *testing.T) {
-	for protocol, want := range map[string]string{
-		`{"minReaderVersion":4,"minWriterVersion":7}`: "reader version 4",
-		`{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["catalogManaged","deletionVectors"],"writerFeatures":["catalogManaged","deletionVectors"]}`: "table feature catalogManaged",
+	all := func(features string) string {
+		return `{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":[` + features + `],"writerFeatures":[` + features + `]}`
+	}
+	mode := func(mode string) map[string]string { return map[string]string{"delta.columnMapping.mode": mode} }
+	for _, c := range []struct {
+		protocol, metadata string
+		config             map[string]string
+		want               string // in the error; "" for none
+	}{
+		{`{"minReaderVersion":4,"minWriterVersion":7}`, "", nil, "reader version 4"},
+		{all(`"catalogManaged","deletionVectors"`), "", nil, "table feature catalogManaged"},
+		{all(`"catalogOwned-preview"`), "", nil, "table feature catalogOwned-preview"},
+		{all(`"futureThing"`), "", nil, "table feature futureThing"},
+		{`{"minReaderVersion":1,"minWriterVersion":7,"writerFeatures":["futureThing","rowTracking","clustering","icebergCompatV2"]}`, "", nil, ""}, // of writers only
+		{`{"minReaderVersion":1,"minWriterVersion":2}`, "", mode("name"), "column mapping mode name, which is unknown or not in its protocol"},
+		{`{"minReaderVersion":2,"minWriterVersion":5}`, "", mode("other"), "column mapping mode other"},
+		{all(`"deletionVectors"`), "", mode("id"), "column mapping mode id"},
+		{all(`"columnMapping"`), "", mode("ID"), ""},
+		{`{"minReaderVersion":1,"minWriterVersion":2}`, "", mode("none"), ""},
+		{all(`"typeWidening"`), `"delta.typeChanges":[{"fromType":"integer","toType":"long"},{"fromType":"long","toType":"string"}]`, nil, "type widening of column a from long to string"},
+		{all(`"typeWidening-preview"`), `"delta.typeChanges":[{"fromType":"byte","toType":"decimal(4,1)"}]`, nil, ""},
+		{all(`"typeWidening"`), `"delta.typeChanges":"x"`, nil, "type widening of column a by a change that can't be read"},
+		{all(`"deletionVectors"`), `"delta.typeChanges":[{"fromType":"long","toType":"string"}]`, nil, ""}, // not in its protocol: it means nothing
 	} {
-		_, err := Open(t.Context(), foreignLog(t, protocol, oneColumn("long", ""), nil), Options{})
+		_, err := Open(t.Context(), foreignLog(t, c.protocol, oneColumn("long", c.metadata), c.config), Options{})
 		var unsupported *UnsupportedError
-		if !errors.As(err, &unsupported) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "deletionVectors") {
-			t.Errorf("%s: %v", protocol, err)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s %s %v: %v", c.protocol, c.metadata, c.config, err)
+		case c.want != "" && (!errors.As(err, &unsupported) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "deletionVectors")):
+			t.Errorf("%s %s %v: %v, want %q", c.protocol, c.metadata, c.config, err, c.want)
+		}
+	}
+}
+
+// TestFilesOfVoid adds a data file to tables in which it would have to hold nothing.
+func TestFilesOfVoid(t *testing.T) {
+	for column, want := range map[string]string{
+		`{"name":"l","type":{"type":"array","elementType":"void","containsNull":true},"nullable":true,"metadata":{}},{"name":"a","type":"long","nullable":true,"metadata":{}}`: "type void in column l.element",
+		`{"name":"m","type":{"type":"map","keyType":"string","valueType":{"type":"array","elementType":"void","containsNull":true},"valueContainsNull":true},"nullable":true,` +
+			`"metadata":{}}`: "type void in column m.value.element",
+		`{"name":"s","type":{"type":"struct","fields":[{"name":"v","type":"void","nullable":true,"metadata":{}}]},"nullable":true,"metadata":{}}`: "nothing but type void in column s",
+		`{"name":"v","type":"void","nullable":true,"metadata":{}}`:                                                                                "all columns are of type void",
+		`{"name":"v","type":"void","nullable":true,"metadata":{}},{"name":"a","type":"long","nullable":true,"metadata":{}}`:                       "",
+	} {
+		store := foreignLog(t, `{"minReaderVersion":1,"minWriterVersion":2}`, `{"type":"struct","fields":[`+column+`]}`, nil)
+		_, err := mustOpen(t, store, Options{}).Commit(t.Context(), Commit{Add: []Add{mustFile(t, store, 3)}})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", column, err, want)
 		}
 	}
 }

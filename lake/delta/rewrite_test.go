@@ -257,3 +257,22 @@ func TestChangeFeedTablesTakeAppendsOnly(t *testing.T) {
 		t.Errorf("a compaction changes no row, but: %v", err)
 	}
 }
+
+// TestVectorsNeedLeaveAndCount refuses files with deletion vectors where the table doesn't allow them, and where nobody could tell how many rows are left.
+func TestVectorsNeedLeaveAndCount(t *testing.T) {
+	for allowed, want := range map[string]string{"false": "doesn't allow new ones", "true": "number of rows"} {
+		store := object.NewMemory("t")
+		table := mustCreate(t, store, Spec{Configuration: map[string]string{"delta.enableDeletionVectors": allowed}}, Options{})
+		file := mustFile(t, store, 3)
+		vectors, _, err := WriteDeletionVectors(t.Context(), store, []*roaring.Bitmap{roaring.BitmapOf(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if file.DeletionVector = vectors[0]; allowed == "true" {
+			file.Stats = ""
+		}
+		if _, err := table.Commit(t.Context(), Commit{Add: []Add{file}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("allowed: %s; %v, want %q", allowed, err, want)
+		}
+	}
+}
