@@ -16,6 +16,7 @@ import (
 
 	"github.com/tributary-io/tributary/engine"
 	"github.com/tributary-io/tributary/engine/devbroker"
+	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/topology"
 )
@@ -25,12 +26,13 @@ func counting(store string) Application {
 	return Application{
 		Build: func() (*topology.Plan, error) {
 			b := topology.NewBuilder("counting")
-			b.Stream("words", serde.String, serde.String).GroupByKey().Count(topology.Store(store)).ToStream().To("counts")
+			b.Stream("words", serde.String, serde.Int64).GroupByKey().Count(topology.Store(store)).ToStream().To("counts")
 			return b.Build()
 		},
 		Options:               []engine.Option{engine.CommitInterval(20 * time.Millisecond)},
 		TransactionalIDPrefix: "mine.",
-		Writes:                []string{"words.dead"},
+		Writes:                []string{"words.chosen"},
+		ErrorHandlers:         processors.Handlers{Deserialization: processors.DeadLetterOnError("words.dead"), Processing: processors.SkipOnError()},
 	}
 }
 
@@ -68,7 +70,7 @@ func TestPlans(t *testing.T) {
 		t.Errorf("diff with a renamed store: %v\n%s", err, text)
 	}
 	text, err = output(t.Context(), counting("totals"), "acls", "--principal", "User:me")
-	if err != nil || !strings.Contains(text, "User:me") || !strings.Contains(text, "--topic 'words.dead'") || !strings.Contains(text, "'mine.counting-'") {
+	if err != nil || !strings.Contains(text, "User:me") || !strings.Contains(text, "--topic 'words.dead'") || !strings.Contains(text, "--topic 'words.chosen'") || !strings.Contains(text, "'mine.counting-'") {
 		t.Errorf("acls: %v\n%s", err, text)
 	}
 }
@@ -114,10 +116,11 @@ func TestRunAndReset(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if _, err := kadm.NewClient(client).CreateTopics(t.Context(), 1, 1, nil, "words", "counts"); err != nil {
+	if _, err := kadm.NewClient(client).CreateTopics(t.Context(), 1, 1, nil, "words", "counts", "words.dead"); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.ProduceSync(t.Context(), &kgo.Record{Topic: "words", Key: []byte("a"), Value: []byte("a")}).FirstErr(); err != nil {
+	records := []*kgo.Record{{Topic: "words", Key: []byte("a"), Value: []byte("no number")}, {Topic: "words", Key: []byte("a"), Value: make([]byte, 8)}}
+	if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	state := filepath.Join(t.TempDir(), "state")

@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-io/tributary/engine"
 	"github.com/tributary-io/tributary/internal/plancommands"
+	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/topology"
 	"github.com/tributary-io/tributary/topology/plansafety"
 )
@@ -29,9 +31,12 @@ type Application struct {
 	// Guarantee and TransactionalIDPrefix are what the options Processing and TransactionalIDPrefix say. They are fields because acls needs them, too.
 	Guarantee             engine.Guarantee
 	TransactionalIDPrefix string
-	// Options are all others with which it runs: error handlers, standbys, batches of the lake.
+	// ErrorHandlers are what the option of this name says; acls knows by them where dead letters go.
+	ErrorHandlers processors.Handlers
+	// Options are all others with which it runs: standbys, queries, batches of the lake.
 	Options []engine.Option
-	// Writes names topics that it writes to beside the topology's sinks: dead letters, and those that records choose. acls needs them.
+	// Writes names topics that it writes to beside the topology's sinks and the dead letters of ErrorHandlers: those that records choose.
+	// acls needs them.
 	Writes []string
 	// Short is a line of help.
 	Short string
@@ -95,7 +100,7 @@ func Commands(app Application) []*cobra.Command {
 		plancommands.NewExplain(s, func([]string) (*plansafety.Plan, error) { return app.snapshot() }),
 		plancommands.NewDiff("OLD.json", 1, "OLD.json is what explain --json has printed of the version that runs.", app.versions),
 		plancommands.NewACLs(s, program()+" acls", func([]string) engine.ACLOptions {
-			return engine.ACLOptions{Writes: app.Writes, Guarantee: app.Guarantee, TransactionalIDPrefix: app.TransactionalIDPrefix}
+			return engine.ACLOptions{Writes: slices.Concat(app.Writes, app.ErrorHandlers.Topics()), Guarantee: app.Guarantee, TransactionalIDPrefix: app.TransactionalIDPrefix}
 		}),
 		newReset(app),
 	}

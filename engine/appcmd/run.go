@@ -81,7 +81,7 @@ func (s *serving) add(flags *pflag.FlagSet) {
 // options are the application's and those of flags, which go before.
 func (c *cluster) options(app Application, client []kgo.Opt, s serving) []engine.Option {
 	all := []engine.Option{engine.Processing(app.Guarantee), engine.TransactionalIDPrefix(app.TransactionalIDPrefix), engine.Brokers(c.brokers...),
-		engine.StateDir(c.stateDir), engine.Client(client...), console.Serve()}
+		engine.StateDir(c.stateDir), engine.Client(client...), engine.ErrorHandlers(app.ErrorHandlers), console.Serve()}
 	all = append(all, app.Options...)
 	if s.http != "" {
 		all = append(all, engine.HTTP(s.http))
