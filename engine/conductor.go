@@ -208,7 +208,7 @@ func (e *Engine) rebalance() error {
 func (e *Engine) openGiven(target, copies map[task.ID]bool, revoked int) error {
 	for id, s := range e.standbys {
 		if target[id] {
-			s.cancel() // its end is waited for below, one after the other
+			s.release() // its end is waited for below, one after the other
 		}
 	}
 	var fresh []*runner

@@ -230,7 +230,10 @@ func (e *Engine) run(ctx context.Context) (err error) {
 	if doneByOthers(last) {
 		last = nil
 	}
-	return errors.Join(last, e.closeTasks(err))
+	if err = errors.Join(last, e.closeTasks(err)); err == nil {
+		e.log.Info("closed")
+	}
+	return err
 }
 
 // onlyUncommitted tells that nothing is wrong but that the last work isn't committed. What is joined with another error is not: rows may wait for the next

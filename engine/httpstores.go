@@ -394,7 +394,7 @@ func shown(decode func([]byte) (any, error), data []byte) json.RawMessage {
 	if b, ok := v.([]byte); ok {
 		return rawJSON(b)
 	}
-	text, err := json.Marshal(v)
+	text, err := jsonText(v)
 	if err != nil { // no JSON form: NaN, a function
 		return rawJSON(data)
 	}
@@ -409,15 +409,24 @@ func rawJSON(data []byte) json.RawMessage {
 	} else {
 		shown["base64"] = base64.URLEncoding.EncodeToString(data)
 	}
-	out, err := json.Marshal(shown)
+	out, err := jsonText(shown)
 	if err != nil {
 		return json.RawMessage("null") // strings always have a JSON form
 	}
 	return out
 }
 
+// jsonText is json.Marshal with &, < and > as they are: answers are read by people, too, and errors quote URLs.
+func jsonText(v any) ([]byte, error) {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(text.Bytes(), []byte{'\n'}), err
+}
+
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	body, err := json.Marshal(v)
+	body, err := jsonText(v)
 	if err != nil {
 		status, body = http.StatusInternalServerError, []byte(`{"error":"the answer has no JSON form"}`)
 	}

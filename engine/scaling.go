@@ -73,7 +73,7 @@ type RestoreEvent struct {
 	Standby bool   // it is a copy; false: the task itself
 	Phase   RestorePhase
 	Records int64         // read so far
-	Left    int64         // offsets still to be read
+	Left    int64         // offsets still to be read; -1 at StandbyTakesOver of a copy that was being opened
 	Took    time.Duration // since RestoreBegan; at CheckpointComes and CheckpointAdopted: the transfer
 	Bytes   int64         // of keys and values read so far; at CheckpointComes: what has come of it; at CheckpointAdopted: of the checkpoint
 	// At RestoreGoesOn and RestoreEnded: records a second so far. At RestoreGoesOn and CheckpointComes: how long what is left takes at this pace.

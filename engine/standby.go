@@ -36,6 +36,8 @@ type standby struct {
 	// The conductor's own.
 	warmSince time.Time
 	told      bool // that it is caught up
+	letGo     bool
+	left      int64 // lag when it was let go
 }
 
 // unknownLag stands for the lag of a copy that is still being opened.
@@ -191,17 +193,35 @@ func (e *Engine) promote(r *runner) error {
 		return nil
 	}
 	delete(e.standbys, r.spec.id)
-	lag := s.lag()
-	s.stop()
+	s.release()
+	lag := s.left
+	<-s.done
 	e.queries.copies.Close(r.spec.id)
 	r.db = s.r.db
 	if r.db != nil {
 		r.changelog, r.kept = make([]*txn.End, len(r.db.Stores())), lag < unknownLag
 	}
 	e.step(stepPromoted)
+	lag = shownLag(lag)
 	e.log.Info("a standby takes over", "task", r.spec.id.String(), "behind", lag)
 	e.restoring(RestoreEvent{Task: r.spec.id.String(), Standby: true, Phase: StandbyTakesOver, Left: lag})
 	return nil
+}
+
+// release has a standby end whose task comes here. How far it is behind is known only until then.
+func (s *standby) release() {
+	if !s.letGo {
+		s.letGo, s.left = true, s.lag()
+	}
+	s.cancel()
+}
+
+// shownLag is what users are told of a lag: -1 where it isn't known.
+func shownLag(lag int64) int64 {
+	if lag >= unknownLag {
+		return -1
+	}
+	return lag
 }
 
 // demote turns runners that are retired into standbys where a copy is to be kept. Their databases change hands, and stay open.

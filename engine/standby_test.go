@@ -85,6 +85,18 @@ func (l *events) count(phase RestorePhase, standby bool) (n int, records int64) 
 	return n, records
 }
 
+// left is how far what the events of a phase are about was behind.
+func (l *events) left(phase RestorePhase) (all []int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.all {
+		if e.Phase == phase {
+			all = append(all, e.Left)
+		}
+	}
+	return all
+}
+
 // Tasks come up on the instance with their standbys, with the same open database and nothing to restore; and where a task goes the one that
 // gave it up keeps a copy, again with the same database.
 func TestRolesChangeWithoutReopening(t *testing.T) {
@@ -142,6 +154,11 @@ func TestRolesChangeWithoutReopening(t *testing.T) {
 		}
 		if n, _ := log2.count(StandbyTakesOver, true); n != 4 {
 			t.Errorf("%d standbys took over, want 4: two that had warmed up, two of the first", n)
+		}
+		for _, left := range log2.left(StandbyTakesOver) {
+			if left < 0 || left > 400 {
+				t.Errorf("a standby that had caught up took over %d records behind", left)
+			}
 		}
 		if err := out.onlyRises(); err != nil {
 			t.Error(err)

@@ -122,11 +122,9 @@ type StandbyStats struct {
 
 func (e *Engine) standbyStats() (all []StandbyStats) {
 	for _, s := range e.standbysNow() {
-		p := StandbyStats{Name: s.r.spec.id.String(), Following: s.following.Load(), Warmup: s.warmup.Load(), Lag: s.lag(), Restore: s.r.restore.seen(e.cfg.clock())}
-		if p.Lag == unknownLag {
-			p.Lag = -1
-		}
-		all = append(all, p)
+		all = append(all, StandbyStats{
+			Name: s.r.spec.id.String(), Following: s.following.Load(), Warmup: s.warmup.Load(), Lag: shownLag(s.lag()), Restore: s.r.restore.seen(e.cfg.clock()),
+		})
 	}
 	return all
 }
