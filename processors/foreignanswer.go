@@ -182,8 +182,11 @@ func (n *responseResolver[K, L, KR, R, O]) missedDelete(r *Record[K, Response[R]
 	}
 	s := Subscription[K]{Instruction: SubscribeAndAnswer, Key: r.Key, Version: subscriptionVersion, Partition: n.rt.Context().Partition}
 	n.again = Record[KR, Subscription[K]]{Timestamp: row.Timestamp, Headers: r.Headers}
-	if n.again.Key, err = n.foreignKey(r.Key, row.Value); err != nil {
-		return err
+	if n.again.Key, err = n.find(r.Key, row.Value); err != nil {
+		if IsFatal(err) {
+			return err
+		}
+		return nil // the row's update has failed so, too, and was left out: its result stays
 	}
 	if n.keys.IsNil(n.again.Key) {
 		return n.next(&n.out)
@@ -193,6 +196,12 @@ func (n *responseResolver[K, L, KR, R, O]) missedDelete(r *Record[K, Response[R]
 	}
 	n.again.Value = s
 	return n.ask(&n.again)
+}
+
+// find gives the foreign key of a row; a panic of the user's function is its error.
+func (n *responseResolver[K, L, KR, R, O]) find(key K, row L) (fk KR, err error) {
+	defer recovered(&err)
+	return n.foreignKey(key, row)
 }
 
 // forgets tells whether one of the stores keeps a limited number of rows.

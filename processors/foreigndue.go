@@ -3,8 +3,9 @@ package processors
 import "github.com/tributary-io/tributary/serde"
 
 // dueAnswers knows of an inner join by foreign key which left rows are sure to get another response: those that have asked for one, and
-// haven't had it. It is memory of a task, shared by the join's nodes on the left side, as large as what is on its way and as many rows as are left out.
-// After a restart nothing is known to be due.
+// haven't had it; and of which the last update was left out, so that none has asked for it. It is memory of a task, shared by the join's nodes on the
+// left side. After a restart nothing is known, nor of more than dueLimit rows: what isn't known makes the join ask again, which costs a message and
+// gives the result that the rows have by then.
 type dueAnswers[K any] struct {
 	keys serde.Serde[K]
 	key  []byte // scratch
@@ -12,6 +13,9 @@ type dueAnswers[K any] struct {
 	// unasked are rows whose foreign key couldn't be found: an error handler has left the update out, and the result stays as it was.
 	unasked map[string]bool
 }
+
+// dueLimit is how many rows are known of at most, of each kind: some megabytes.
+const dueLimit = 10_000
 
 // rowVersion tells of which version of a row a message is.
 type rowVersion struct {
@@ -47,6 +51,9 @@ func (d *dueAnswers[K]) asked(s *Subscription[K]) error {
 		return err
 	}
 	delete(d.unasked, string(d.key))
+	if len(d.rows) == dueLimit {
+		clear(d.rows)
+	}
 	d.rows[string(d.key)] = rowVersion{s.Hash, s.HashNull}
 	return nil
 }
@@ -58,6 +65,9 @@ func (d *dueAnswers[K]) left(key K) error {
 	}
 	if err := d.encode(key); err != nil {
 		return err
+	}
+	if len(d.unasked) == dueLimit {
+		clear(d.unasked)
 	}
 	d.unasked[string(d.key)] = true
 	return nil

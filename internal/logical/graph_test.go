@@ -305,15 +305,34 @@ func TestUnknownSerdeOfARepartition(t *testing.T) {
 	wantError(t, g, Options{}, "repartition topic mine-repartition: it is unknown how the value becomes bytes")
 }
 
-// A search upward looks at each node, not at each way to it: of these there are 2 to the power of 60.
-func TestUpLooksAtEachNodeOnce(t *testing.T) {
-	g := NewGraph()
-	n := source(g, "in")
+// diamonds stacks sixty of them on n: there are 2 to the power of 60 ways up from the last.
+func diamonds(g *Graph, n *Node) *Node {
 	for range 60 {
 		n = process(g, "KSTREAM-MERGE-", process(g, "KSTREAM-FILTER-", n), process(g, "KSTREAM-FILTER-", n))
 	}
+	return n
+}
+
+// A search upward looks at each node, not at each way to it.
+func TestUpLooksAtEachNodeOnce(t *testing.T) {
+	g := NewGraph()
+	n := diamonds(g, source(g, "in"))
 	looks := 0
 	if found := n.up(func(*Node) bool { looks++; return false }); found != nil || looks > 1_000 {
 		t.Errorf("found %v after %d looks", found, looks)
+	}
+}
+
+func TestVersionsAndGraceAreFoundThroughDiamonds(t *testing.T) {
+	g := NewGraph()
+	above := source(g, "in")
+	above.Versioned, above.Grace = Versioned, &WindowGrace{Ms: 3}
+	n := diamonds(g, above)
+	if grace, ok := n.FindGrace(); !n.versioned() || !ok || grace.Ms != 3 {
+		t.Errorf("versioned: %v; grace: %v, %v", n.versioned(), grace, ok)
+	}
+	plain := process(g, "MERGE-", n, source(g, "other"))
+	if _, ok := plain.FindGrace(); plain.versioned() || ok {
+		t.Errorf("with a branch without: versioned: %v, grace: %v", plain.versioned(), ok)
 	}
 }

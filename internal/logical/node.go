@@ -120,36 +120,51 @@ func (n *Node) upExcept(searched map[*Node]bool, fits func(*Node) bool) *Node {
 }
 
 // versioned tells whether the node's output is a versioned table.
-func (n *Node) versioned() bool {
+func (n *Node) versioned() bool { return n.versionedExcept(map[*Node]bool{}) }
+
+// parentsVersioned tells whether each parent's output is a versioned table.
+func (n *Node) parentsVersioned() bool { return n.parentsVersionedExcept(map[*Node]bool{}) }
+
+// versionedExcept is versioned where nothing of what was searched says no. A node is searched once, however many ways lead to it.
+func (n *Node) versionedExcept(searched map[*Node]bool) bool {
 	if n.Versioned != Inherited {
 		return n.Versioned == Versioned
 	}
-	return n.parentsVersioned()
+	if searched[n] {
+		return true
+	}
+	searched[n] = true
+	return n.parentsVersionedExcept(searched)
 }
 
-func (n *Node) parentsVersioned() bool {
+func (n *Node) parentsVersionedExcept(searched map[*Node]bool) bool {
 	if len(n.parents) == 0 {
 		return false // the root
 	}
-	return !slices.ContainsFunc(n.parents, func(p *Node) bool { return !p.versioned() })
+	return !slices.ContainsFunc(n.parents, func(p *Node) bool { return !p.versionedExcept(searched) })
 }
 
 // FindGrace finds the windows above n: the largest grace of all branches, or false if a branch has no windows.
 func (n *Node) FindGrace() (WindowGrace, bool) {
-	if n.Grace != nil {
-		return *n.Grace, true
-	}
-	if len(n.parents) == 0 {
+	var found WindowGrace
+	if !n.addGrace(&found, map[*Node]bool{}) {
 		return WindowGrace{}, false
 	}
-	var found WindowGrace
-	for _, p := range n.parents {
-		g, ok := p.FindGrace()
-		if !ok {
-			return WindowGrace{}, false
-		}
-		found.Ms = max(found.Ms, g.Ms)
-		found.Never = found.Never || g.Never
-	}
 	return found, true
+}
+
+// addGrace adds the windows above n to those found, and tells whether no branch is without. A node is searched once, however many ways lead to it.
+func (n *Node) addGrace(found *WindowGrace, searched map[*Node]bool) bool {
+	if searched[n] {
+		return true
+	}
+	searched[n] = true
+	if g := n.Grace; g != nil {
+		found.Ms, found.Never = max(found.Ms, g.Ms), found.Never || g.Never
+		return true
+	}
+	if len(n.parents) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(n.parents, func(p *Node) bool { return !p.addGrace(found, searched) })
 }

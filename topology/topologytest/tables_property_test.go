@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/tributary-io/tributary/processors"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/topology"
 	"github.com/tributary-io/tributary/topology/topologytest"
@@ -198,6 +199,45 @@ func TestForeignKeyGivenUpOnTheWay(t *testing.T) {
 	out := topologytest.Output(d, "joined", serde.String, serde.String).Read()
 	if len(out) != 2 || out[0].Value != "r+row" || !out[1].ValueNull {
 		t.Errorf("got %v, want the result and its delete", out)
+	}
+}
+
+// The result of a row whose foreign key can't be found any more stays when the right row goes, as in Kafka Streams; also where a restart
+// has forgotten that the row's update was left out.
+func TestForeignKeyLeftOutBeforeARestart(t *testing.T) {
+	t.Parallel()
+	b := topology.NewBuilder("left-out")
+	left := b.Table("left", serde.String, serde.String, topology.Store("lefts"))
+	right := b.Table("right", serde.String, serde.String, topology.Store("rights"))
+	left.JoinForeign(right, func(_, l string) string {
+		if l == "bad" {
+			panic("no foreign key")
+		}
+		return l
+	}, func(l, r string) string { return l + "+" + r }, topology.Store("joined"), topology.ValueSerde(serde.String))
+	plan, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := topologytest.New(t, plan, topologytest.ErrorHandlers(processors.Handlers{Processing: processors.SkipOnError()}))
+	lefts := topologytest.Input(d, "left", serde.String, serde.String)
+	rights := topologytest.Input(d, "right", serde.String, serde.String)
+	inTurn(t,
+		func() error { return rights.Pipe("r", "row", 1) },
+		func() error { return lefts.Pipe("x", "r", 2) },
+		func() error { return lefts.Pipe("x", "bad", 3) },
+		d.Restart,
+		func() error { return rights.PipeNull("r", 4) },
+	)
+	joined, err := topologytest.TimestampedKeyValue(d, "joined", 0, serde.String, serde.String)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, _, ok, err := joined.Get("x"); err != nil || !ok || v != "r+row" {
+		t.Errorf("the result is %q, %v, %v; want r+row", v, ok, err)
+	}
+	if failed := d.Dropped()[processors.DroppedProcessing]; failed != 1 {
+		t.Errorf("%d records failed, want the left row only", failed)
 	}
 }
 
