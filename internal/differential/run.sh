@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh N SEED [FOCUS...]: makes N random scenarios for each focus (mixed, tables, windows, joins, features, rare; all by default), lets the real Kafka
+# run.sh N SEED [FOCUS...]: makes N random scenarios for each focus (mixed, tables, windows, joins, features, rare, crossed; all by default), lets the real Kafka
 # Streams TopologyTestDriver say what is to be expected, and runs them on this library. Needs a JDK from 17 on, Maven and Python 3.
 # Exit status 1 on any difference; the scenarios are kept for a look.
 set -eu
@@ -8,7 +8,7 @@ root=$(cd "$here/../.." && pwd)
 n=${1:?number of scenarios}
 seed=${2:?seed}
 shift 2
-[ $# -gt 0 ] || set -- mixed tables windows joins features rare
+[ $# -gt 0 ] || set -- mixed tables windows joins features rare crossed
 for tool in java javac mvn python3; do
   command -v $tool >/dev/null || { echo "differential: $tool is missing; a JDK from 17 on, Maven and Python 3 are needed" >&2; exit 2; }
 done

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random scenarios: random_scenarios.py SEED COUNT FOLDER [FIRST_NUMBER [FOCUS]]. FOCUS: mixed (default), tables, windows, joins, features, rare.
+"""Random scenarios: random_scenarios.py SEED COUNT FOLDER [FIRST_NUMBER [FOCUS]]. FOCUS: mixed (default), tables, windows, joins, features, rare, crossed.
 
 Writes COUNT scenarios without expectations; fill them with the oracle, then run prune.py on the folder, which drops
 those that cannot serve (build failures, no output at all, three or more input queues tied)."""
@@ -383,6 +383,9 @@ def main():
         elif FOCUS == "rare":
             import random_rare
             d = random_rare.scenario(r, name, seed, pipeline)
+        elif FOCUS == "crossed":
+            import random_crossed
+            d = random_crossed.scenario(r, name, seed, pipeline)
         else:
             d = pipeline(r, name, seed) if FOCUS != "mixed" or x >= 0.22 else commands(r, name, seed) if x < 0.15 else papi(r, name, seed)
         json.dump(d, open(os.path.join(FOLDER, name + ".json"), "w"))
