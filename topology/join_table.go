@@ -6,6 +6,7 @@ import (
 	"github.com/tributary-io/tributary/internal/logical"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/processors"
+	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/state"
 )
 
@@ -115,9 +116,13 @@ func joinBuffer[K, V any](o *operation, generated bool, op *logical.Processor, i
 	if generated {
 		o.b.graph.AddImplicit(logical.Implicit{Store: spec.Name, Changelog: spec.Name + "-changelog"})
 	}
-	o.needStoreSerdes(needSerdes(in.key, in.value))
+	value := in.value
+	if value == nil { // then the option ValueSerde is the records', as that of Joined in Kafka Streams is
+		value, _ = o.value.serde.(serde.Serde[V])
+	}
+	o.needStoreSerdes(needSerdes(in.key, value))
 	op.Stores = append(op.Stores, spec)
-	return kept(o.b, processors.Store[K, V]{Name: spec.Name, Key: in.key, Value: in.value})
+	return kept(o.b, processors.Store[K, V]{Name: spec.Name, Key: in.key, Value: value})
 }
 
 // checkJoinGrace checks that the rows can be known as of a time that far back.

@@ -9,9 +9,10 @@ import (
 
 // joinOp is a join of the format.
 type joinOp struct {
-	kind string // inner, left or outer
-	join join
-	opts options
+	kind  string // inner, left or outer
+	join  join
+	grace bool // of a stream with a table
+	opts  options
 }
 
 // side gives the pointer-taking form of a joiner: nil is a side that is missing.
@@ -52,7 +53,7 @@ func (b *build) join(op string, o *object, j joinOp, left, right node) (node, er
 			return b.joinStreams(o, j, left, right)
 		case "streamTableJoin":
 			if o.has("grace") {
-				j.opts = append(j.opts, topology.JoinGrace(ms(o.int("grace"))))
+				j.opts, j.grace = append(j.opts, topology.JoinGrace(ms(o.int("grace")))), true
 			}
 			return left.joinTable(j, right)
 		case "streamGlobalTableJoin":
@@ -161,7 +162,12 @@ func joinTableWith[K, V, R any](s *stream[K, V], right *table[K, R], j joinOp) n
 
 func joinTableTo[K, V, R, O any](s *stream[K, V], right *table[K, R], j joinOp, out goType[O]) node {
 	f := sides(j, s.k, s.v, right.v, out)
-	opts := append(slices.Clip(j.opts), s.keyOption(), topology.ValueSerde(out.serde(j.join.out)))
+	opts := append(slices.Clip(j.opts), s.keyOption())
+	if own, ok := any(s).(*stream[K, any]); ok && j.grace {
+		opts = append(opts, own.valueOption()) // for the buffer: the stream needn't know its own
+	} else {
+		opts = append(opts, topology.ValueSerde(out.serde(j.join.out)))
+	}
 	var t *topology.Stream[K, O]
 	if j.kind == "left" {
 		t = s.s.LeftJoinWithKey(right.t, func(k K, l V, r *R) O { return f(k, &l, r) }, opts...)
