@@ -45,8 +45,37 @@ func newDev() *cobra.Command {
 	cmd.Flags().IntVar(&f.port, "port", 9092, "port of the broker; 0 takes a free one")
 	cmd.Flags().IntVar(&f.registryPort, "registry-port", 8081, "port of the registry; 0 takes a free one")
 	cmd.Flags().StringArrayVar(&f.topics, "topic", nil, "a topic to make where it is missing, NAME or NAME:PARTITIONS; may be given more than once")
-	cmd.AddCommand(newDevWrite(), newDevRead())
+	cmd.AddCommand(newDevTopic(), newDevWrite(), newDevRead())
 	return cmd
+}
+
+func newDevTopic() *cobra.Command {
+	var brokers []string
+	cmd := &cobra.Command{
+		Use:     "topic NAME[:PARTITIONS]...",
+		Short:   "Make topics that are missing, while the broker runs",
+		Example: "  tributary dev topic plays:3 plays.dead",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			topics, err := parseTopics(args)
+			if err != nil {
+				return err
+			}
+			if err := makeTopics(cmd.Context(), brokers, topics); err != nil {
+				return err
+			}
+			showTopics(cmd.OutOrStdout(), topics)
+			return nil
+		},
+	}
+	addDevBrokers(cmd, &brokers)
+	return cmd
+}
+
+func showTopics(out io.Writer, topics []declared) {
+	for _, t := range topics {
+		fmt.Fprintf(out, "topic     %s, %s\n", t.name, counted(int(t.partitions), "partition"))
+	}
 }
 
 func dev(ctx context.Context, out io.Writer, f devFlags) (err error) {
@@ -74,9 +103,7 @@ func dev(ctx context.Context, out io.Writer, f devFlags) (err error) {
 		return err
 	}
 	fmt.Fprintf(out, "broker    %s\nregistry  %s\n", strings.Join(broker.Addrs(), ","), registry.URL())
-	for _, t := range topics {
-		fmt.Fprintf(out, "topic     %s, %d partitions\n", t.name, t.partitions)
-	}
+	showTopics(out, topics)
 	where := "in memory"
 	if f.dir != "" {
 		where = "kept in " + f.dir
@@ -93,11 +120,11 @@ func parseTopics(texts []string) (all []declared, err error) {
 		n := 1
 		if counted {
 			if n, err = strconv.Atoi(count); err != nil || n < 1 {
-				return nil, fmt.Errorf("--topic %s: give NAME or NAME:PARTITIONS, such as plays:3", text)
+				return nil, fmt.Errorf("topic %s: give NAME or NAME:PARTITIONS, such as plays:3", text)
 			}
 		}
 		if name == "" {
-			return nil, fmt.Errorf("--topic %s: the name is missing", text)
+			return nil, fmt.Errorf("topic %s: the name is missing", text)
 		}
 		all = append(all, declared{name: name, partitions: int32(n)})
 	}

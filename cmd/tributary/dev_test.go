@@ -73,7 +73,7 @@ func TestDev(t *testing.T) {
 
 func TestDevRefuses(t *testing.T) {
 	for _, topic := range []string{"plays:none", "plays:0", ":3"} {
-		if _, err := output(t, "dev", "--port", "0", "--registry-port", "0", "--topic", topic); err == nil || !strings.Contains(err.Error(), "--topic "+topic) {
+		if _, err := output(t, "dev", "--port", "0", "--registry-port", "0", "--topic", topic); err == nil || !strings.Contains(err.Error(), "topic "+topic) {
 			t.Errorf("%s: %v", topic, err)
 		}
 	}

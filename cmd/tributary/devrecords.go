@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"strings"
 	"time"
@@ -15,38 +16,61 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // newDevWrite and newDevRead put text into a topic and show what is in one, so that nothing else has to be installed to try an application.
 func newDevWrite() *cobra.Command {
-	var brokers []string
+	var (
+		brokers          []string
+		registry, schema string
+	)
 	separator := ":"
 	cmd := &cobra.Command{
 		Use:   "write TOPIC",
-		Short: "Write the lines of the standard input to a topic, as records of text",
+		Short: "Write the lines of the standard input to a topic, as records of text or Avro",
 		Long: "Writes each line as a record, KEY:VALUE. A line without the separator is a value without a key; one that ends with its first separator is a\n" +
-			"key with a null value, which deletes a table's row.",
-		Example: `  echo 'anna:{"event_id":"e1","title":"Dune"}' | tributary dev write plays`,
-		Args:    cobra.ExactArgs(1),
+			"key with a null value, which deletes a table's row. With --schema values are JSON that is written as Avro: the schema is registered as the\n" +
+			"topic's, times may be RFC 3339, and fields with a default may be missing.",
+		Example: `  echo 'anna:{"event_id":"e1","title":"Dune"}' | tributary dev write plays
+  echo 'anna:{"event_id":"e1","title":"Dune"}' | tributary dev write plays --schema play.avsc`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			n, err := writeLines(cmd.Context(), cmd.InOrStdin(), brokers, args[0], separator)
+			encode := func(text []byte) ([]byte, error) { return text, nil }
+			if schema != "" {
+				w, err := newAvroWriter(cmd.Context(), registry, schema, args[0])
+				if err != nil {
+					return err
+				}
+				encode = w.value
+			}
+			n, err := writeLines(cmd.Context(), cmd.InOrStdin(), brokers, args[0], separator, encode)
 			if err == nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%d records written to %s\n", n, args[0])
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s written to %s\n", counted(n, "record"), args[0])
 			}
 			return err
 		},
 	}
 	addDevBrokers(cmd, &brokers)
+	addDevRegistry(cmd, &registry)
+	cmd.Flags().StringVar(&schema, "schema", "", "file with the Avro schema of the values")
 	cmd.Flags().StringVar(&separator, "separator", separator, "what ends a line's key")
 	return cmd
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprint(n, " ", what, "s")
 }
 
 func addDevBrokers(cmd *cobra.Command, brokers *[]string) {
 	cmd.Flags().StringSliceVar(brokers, "brokers", []string{"localhost:9092"}, "brokers, host:port")
 }
 
-func writeLines(ctx context.Context, in io.Reader, brokers []string, topic, separator string) (n int, err error) {
+func writeLines(ctx context.Context, in io.Reader, brokers []string, topic, separator string, encode func([]byte) ([]byte, error)) (n int, err error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
 	if err != nil {
 		return 0, err
@@ -58,7 +82,13 @@ func writeLines(ctx context.Context, in io.Reader, brokers []string, topic, sepa
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for ; lines.Scan(); n++ {
-		if err := client.ProduceSync(ctx, lineRecord(topic, lines.Text(), separator)).FirstErr(); err != nil {
+		r := lineRecord(topic, lines.Text(), separator)
+		if r.Value != nil {
+			if r.Value, err = encode(r.Value); err != nil {
+				return n, fmt.Errorf("line %d: %w", n+1, err)
+			}
+		}
+		if err := client.ProduceSync(ctx, r).FirstErr(); err != nil {
 			return n, fmt.Errorf("line %d: %w", n+1, err)
 		}
 	}
@@ -77,31 +107,59 @@ func lineRecord(topic, line, separator string) *kgo.Record {
 }
 
 func newDevRead() *cobra.Command {
-	var brokers []string
+	var (
+		brokers  []string
+		registry string
+	)
 	key, value, follow := "text", "text", false
 	cmd := &cobra.Command{
 		Use:   "read TOPIC",
 		Short: "Show the committed records of a topic",
 		Long: "Shows the records of a topic up to its end: partition@offset, time, key and value. Aborted ones are left out. Bytes are shown as text, or\n" +
-			"as what --key and --value say: int64 (as Count writes them), float64, hex, or windowed (text in a window; its start is shown behind it).",
-		Example: "  tributary dev read word-counts --value int64 --follow",
+			"as what --key and --value say: avro (as JSON), int64 (as Count writes them), float64, hex, or of keys in windows windowed or session (text;\n" +
+			"the window's start, the session's start and end are shown behind it).",
+		Example: "  tributary dev read word-counts --value int64 --follow\n  tributary dev read plays --value avro",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			showKey, showValue := shownAs[key], shownAs[value]
-			if showKey == nil || showValue == nil {
-				return fmt.Errorf("--key %s, --value %s: give text, int64, float64, windowed or hex", key, value)
+			a, err := newAvroReader(registry)
+			if err != nil {
+				return err
 			}
-			return readRecords(cmd.Context(), brokers, args[0], follow, func(r *kgo.Record) {
-				fmt.Fprintf(cmd.OutOrStdout(), "%d@%d\t%s\t%s\t%s\n", r.Partition, r.Offset, r.Timestamp.UTC().Format(time.RFC3339Nano), show(r.Key, showKey), show(r.Value, showValue))
+			defer a.registry.Close()
+			ctx, end := context.WithCancel(cmd.Context())
+			defer end()
+			var failed error // of a registry that doesn't answer
+			ways := maps.Clone(shownAs)
+			ways["avro"] = func(b []byte) string {
+				text, err := a.show(ctx, b)
+				if err != nil && failed == nil {
+					failed = err
+					end()
+				}
+				return text
+			}
+			showKey, showValue := ways[key], ways[value]
+			if showKey == nil || showValue == nil {
+				return fmt.Errorf("--key %s, --value %s: give %s", key, value, shownWays)
+			}
+			err = readRecords(ctx, brokers, args[0], follow, func(r *kgo.Record) {
+				key, value := show(r.Key, showKey), show(r.Value, showValue)
+				if failed == nil {
+					fmt.Fprintf(cmd.OutOrStdout(), "%d@%d\t%s\t%s\t%s\n", r.Partition, r.Offset, r.Timestamp.UTC().Format(time.RFC3339Nano), key, value)
+				}
 			})
+			return errors.Join(failed, err)
 		},
 	}
 	addDevBrokers(cmd, &brokers)
-	cmd.Flags().StringVar(&key, "key", key, "what keys are: text, int64, float64, windowed or hex")
+	addDevRegistry(cmd, &registry)
+	cmd.Flags().StringVar(&key, "key", key, "what keys are: "+shownWays)
 	cmd.Flags().StringVar(&value, "value", value, "what values are")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes, until interrupted")
 	return cmd
 }
+
+const shownWays = "text, avro, int64, float64, windowed, session or hex"
 
 // shownAs are the ways of showing bytes; one that doesn't fit them gives "".
 var shownAs = map[string]func([]byte) string{
@@ -130,6 +188,13 @@ var shownAs = map[string]func([]byte) string{
 		text, start := b[:len(b)-8], binary.BigEndian.Uint64(b[len(b)-8:])
 		return fmt.Sprintf("%s@%s", text, time.UnixMilli(int64(start)).UTC().Format(time.RFC3339))
 	},
+	"session": func(b []byte) string {
+		if len(b) < 16 {
+			return ""
+		}
+		text, end, start := b[:len(b)-16], binary.BigEndian.Uint64(b[len(b)-16:]), binary.BigEndian.Uint64(b[len(b)-8:])
+		return fmt.Sprintf("%s@%s/%s", text, time.UnixMilli(int64(start)).UTC().Format(time.RFC3339), time.UnixMilli(int64(end)).UTC().Format(time.RFC3339))
+	},
 	"hex": func(b []byte) string { return hex.EncodeToString(b) },
 }
 
@@ -154,6 +219,9 @@ func endsOf(ctx context.Context, client *kgo.Client, topic string) (map[int32]in
 		err = errors.Join(err, o.Err)
 		ends[o.Partition] = o.Offset
 	})
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return nil, fmt.Errorf("there is no topic %s: `tributary dev topic %s` makes it", topic, topic)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("topic %s: %w", topic, err)
 	}

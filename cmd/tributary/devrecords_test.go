@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -39,9 +41,18 @@ func TestDevWritesAndReads(t *testing.T) {
 		t.Errorf("an empty topic shows %q, %v", out, err)
 	}
 	for _, command := range []string{"read", "write"} {
-		if _, err := run("x", command, "nowhere"); err == nil || !strings.Contains(err.Error(), "nowhere") {
+		if _, err := run("x", command, "nowhere"); err == nil || !strings.Contains(err.Error(), "tributary dev topic nowhere") {
 			t.Errorf("%s of a topic that there isn't: %v", command, err)
 		}
+	}
+	if out, err := run("", "topic", "nowhere:2", "words:2"); err != nil || !strings.Contains(out, "nowhere, 2 partitions") {
+		t.Errorf("topics are made: %q, %v", out, err)
+	}
+	if out, err := run("x", "write", "nowhere"); err != nil || !strings.Contains(out, "1 record written") {
+		t.Errorf("a topic that was made while the broker runs: %q, %v", out, err)
+	}
+	if _, err := run("", "topic", "words:3"); err == nil || !strings.Contains(err.Error(), "words") {
+		t.Errorf("a topic with other partitions: %v", err)
 	}
 	root := newRoot()
 	root.SetArgs([]string{"dev", "read", "words", "--brokers", "127.0.0.1:1"})
@@ -50,6 +61,59 @@ func TestDevWritesAndReads(t *testing.T) {
 	}
 	if _, err := run("", "read", "words", "--value", "int16"); err == nil || !strings.Contains(err.Error(), "float64") {
 		t.Errorf("an unknown format: %v", err)
+	}
+}
+
+// Avro is written of JSON by a schema that is registered, and shown as JSON by the one in the registry.
+func TestDevWritesAndReadsAvro(t *testing.T) {
+	text, end := startDev(t, "--topic", "prices")
+	defer end()
+	find := func(what string) string { return regexp.MustCompile(what + ` +(\S+)`).FindStringSubmatch(text)[1] }
+	run := func(in string, args ...string) (string, error) {
+		t.Helper()
+		var out bytes.Buffer
+		root := newRoot()
+		root.SetIn(strings.NewReader(in))
+		root.SetOut(&out)
+		root.SetErr(&out)
+		root.SetArgs(append([]string{"dev"}, args...))
+		err := root.ExecuteContext(t.Context())
+		return out.String(), err
+	}
+	file := filepath.Join(t.TempDir(), "price.avsc")
+	schema := `{"type": "record", "name": "Price", "fields": [
+		{"name": "amount", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+		{"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+		{"name": "note", "type": ["null", "string"], "default": null}]}`
+	if err := os.WriteFile(file, []byte(schema), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write := []string{"write", "prices", "--brokers", find("broker"), "--registry", find("registry"), "--schema", file}
+	lines := `a:{"amount": 3.5, "at": "2026-05-01T12:00:00Z"}` + "\n" + `b:{"amount": "0.07", "at": 5, "note": "x"}` + "\nc:\n"
+	if out, err := run(lines, write...); err != nil || !strings.Contains(out, "3 records") {
+		t.Fatalf("%s, %v", out, err)
+	}
+	if _, err := run(`d:{"at": 5}`, write...); err == nil || !strings.Contains(err.Error(), "line 1") || !strings.Contains(err.Error(), "amount") {
+		t.Errorf("a value that lacks a field: %v", err)
+	}
+	if _, err := run(`d:3.5 euros`, write...); err == nil || !strings.Contains(err.Error(), "no JSON") {
+		t.Errorf("a value that is no JSON: %v", err)
+	}
+	if _, err := run("e:plain text", "write", "prices", "--brokers", find("broker")); err != nil {
+		t.Fatal(err)
+	}
+	read := []string{"read", "prices", "--value", "avro", "--brokers", find("broker"), "--registry"}
+	out, err := run("", append(read, find("registry"))...)
+	for _, want := range []string{
+		"\ta\t" + `{"amount":"3.5","at":"2026-05-01T12:00:00Z","note":null}` + "\n", "\tb\t" + `{"amount":"0.07","at":"1970-01-01T00:00:00.005Z","note":"x"}` + "\n",
+		"\tc\tnull\n", "\te\t" + `"plain text"` + "\n",
+	} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%q, %v: lacks %q", out, err, want)
+		}
+	}
+	if out, err := run("", append(read, "http://127.0.0.1:1")...); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") || out != "" {
+		t.Errorf("without a registry: %q, %v", out, err)
 	}
 }
 
@@ -107,8 +171,9 @@ func TestBytesAreShownAsTheyAreSaidToBe(t *testing.T) {
 	five := []byte{0, 0, 0, 0, 0, 0, 0, 5}
 	for want, got := range map[string]string{
 		"5": show(five, shownAs["int64"]), "0000000000000005": show(five, shownAs["hex"]), "null": show(nil, shownAs["text"]),
-		"anna@1970-01-01T00:00:00Z": show(append([]byte("anna"), make([]byte, 8)...), shownAs["windowed"]),
-		`"\xff"`:                    show([]byte{0xff}, shownAs["text"]), `"ab"`: show([]byte("ab"), shownAs["int64"]),
+		"anna@1970-01-01T00:00:01Z/1970-01-01T00:00:02Z": show([]byte("anna\x00\x00\x00\x00\x00\x00\x07\xd0\x00\x00\x00\x00\x00\x00\x03\xe8"), shownAs["session"]),
+		"anna@1970-01-01T00:00:00Z":                      show(append([]byte("anna"), make([]byte, 8)...), shownAs["windowed"]),
+		`"\xff"`:                                         show([]byte{0xff}, shownAs["text"]), `"ab"`: show([]byte("ab"), shownAs["int64"]),
 	} {
 		if got != want {
 			t.Errorf("%s is shown, want %s", got, want)
