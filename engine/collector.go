@@ -37,6 +37,11 @@ const arenaSize = 64 << 10
 
 // Send implements task.Collector.
 func (c *collector) Send(out *task.Out) error {
+	if c.r.spec.lake && c.e.cfg.parks { // it sends dead letters only
+		if err := c.e.lettersClosed(c.asking, out.Topic); err != nil {
+			return c.unanswered(err)
+		}
+	}
 	partition := out.Partition
 	if partition < 0 {
 		n, err := c.Partitions(out.Topic)

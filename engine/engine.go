@@ -97,6 +97,7 @@ type Engine struct {
 	paused       atomic.Bool
 	limits       limits
 	refusals     refusals
+	closed       closedLetters
 
 	// Pictures for Stats.
 	shown            atomic.Pointer[[]*runner]

@@ -18,7 +18,8 @@ import (
 //
 //   - a table that can't be opened, that refuses (sink.RefusedError), or whose progress can't be read, with all tasks that feed it;
 //   - a task that can't begin, such as by a LakeProgressError, or whose input can't be read;
-//   - a task at a record that fails, where its records make one row of one table each, and nothing else. The rows before it land.
+//   - a task at a record that fails, where its records make one row of one table each, and nothing else. The rows before it land. So is one at a record
+//     whose dead letter can't be written, since its topic was deleted or the right to it taken.
 //
 // Topics that are landed as they are may be missing: their tasks come when they do (see LookForTopics). Where no table at all can be opened at the
 // start, Run ends. What is parked counts as Ready; Stats tells what is, since when and why.

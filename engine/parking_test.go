@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
 	"github.com/tributary-io/tributary/lake/sink"
 	"github.com/tributary-io/tributary/processors"
@@ -173,5 +175,44 @@ func TestTablesOfOneTaskArePausedTogether(t *testing.T) {
 	}
 	if refused.Load() < 3 {
 		t.Errorf("asked %d times", refused.Load())
+	}
+}
+
+// A topic of dead letters that is deleted parks the task that has a letter for it. The other goes on, its letters too; and so
+// does the first when the topic is made again.
+func TestDeletedDeadLettersStayWithTheirTask(t *testing.T) {
+	a := newApp(t, brokertest.Embedded(t), "parkedletters")
+	tabs := []*table{newTable(), newTable()}
+	for i := range tabs {
+		a.create(fmt.Sprint("in", i), 1)
+		a.create(fmt.Sprint("in", i, ".dead"), 1)
+	}
+	handlers := ErrorHandlers(processors.Handlers{Processing: processors.HandleErrors(func(e *processors.ErrorContext) processors.Verdict {
+		return processors.Verdict{DeadLetterTopic: e.Topic + ".dead"}
+	})})
+	i := a.start(side(a.name, tabs...), "i1", quickLake, ParkLake(), handlers, func(c *config) { c.vanish = time.Second })
+	bad := func(in string, good ...string) { a.produce(in, 1, append([]string{"bad"}, good...)...) }
+	bad("in0", "u0")
+	bad("in1", "u0")
+	eventually(t, "landed", func() bool { return tabs[0].count() == 1 && tabs[1].count() == 1 })
+	admin := kadm.NewClient(a.c.Client(t))
+	if _, err := admin.DeleteTopic(t.Context(), a.topic("in0.dead")); err != nil {
+		t.Fatal(err)
+	}
+	bad("in0", "u1")
+	i.await(t, "the task says why", func(s Stats) bool {
+		why := parkedIn(s)
+		return strings.Contains(why["0_0"], a.topic("in0.dead")+": there is no such topic; make it again") && len(why) == 1
+	})
+	bad("in1", "u1")
+	eventually(t, "the other lands", func() bool { return tabs[1].count() == 2 })
+	a.create("in0.dead", 1)
+	eventually(t, "the first lands, too", func() bool { return tabs[0].count() == 2 })
+	i.await(t, "nothing is parked", func(s Stats) bool { return len(parkedIn(s)) == 0 })
+	i.stop(t)
+	anew, other := a.read("in0.dead"), a.read("in1.dead")
+	eventually(t, "the dead letters are there", func() bool { return len(anew.all()) == 1 && len(other.all()) == 2 })
+	if err := errors.Join(tabs[0].once([]string{"u0", "u1"}), tabs[1].once([]string{"u0", "u1"})); err != nil {
+		t.Error(err)
 	}
 }

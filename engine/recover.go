@@ -22,13 +22,15 @@ func (e *Engine) recover(w *commitWork, outcome txn.Outcome, cause error) error 
 	}
 	if e.learn(e.producer.Refused()) {
 		e.log.Warn("a broker refused records: the work is done again, and they go to the production-error handler", "error", cause)
+	} else if e.closeLetters(cause, nil) {
+		e.trouble(outcome, cause)
 	} else if txn.Permanent(cause) {
 		return fmt.Errorf("commit: %w", cause)
 	} else {
 		e.trouble(outcome, cause)
 	}
 	if unknownTopic(cause) {
-		if err := e.vanished(e.life, e.showTrouble, e.knownFor(cause)); err != nil {
+		if err := e.vanished(e.life, e.showTrouble, e.knownFor(cause)); err != nil && !e.closeLetters(cause, err) {
 			return err
 		}
 	}

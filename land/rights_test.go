@@ -10,10 +10,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
+
+	"github.com/tributary-io/tributary/internal/verify"
 )
 
 // TestRights lands as a user who may not create topics, and may not write to the dead letters of one of two streams. That stream is parked, with the reason, before any
-// record has been refused; the other lands, its dead letters too; and so does the first when the right is given.
+// record has been refused; the other lands, its dead letters too; and so does the first when the right is given. It is parked again, alone, when the right is taken later on.
 func TestRights(t *testing.T) {
 	well, deaf := testStream(t, "ods.shop.well", small), testStream(t, "ods.shop.deaf", small)
 	allow := func(resource kmsg.ACLResourceType, name string, ops ...kmsg.ACLOperation) (out []kfake.ACL) {
@@ -66,4 +68,32 @@ func TestRights(t *testing.T) {
 		t.Fatalf("give the right: %+v, %v", gone, err)
 	}
 	eventually(t, "the other has landed", func() bool { return len(w.rows(t, &deaf)) == 2 })
+	// The right is taken while both land.
+	if _, err := admin.CreateACLs(t.Context(), b.DenyHosts("*")); err != nil {
+		t.Fatal(err)
+	}
+	w.emit(t, deaf.Topic, smallValue(id, 4), []byte("bad"), smallValue(id, 6), smallValue(id, 7))
+	eventually(t, "all who look are told why it waits", func() bool {
+		_, ready = ask("/readyz")
+		line := lineWith(ready, deaf.Topic+": ")
+		return strings.Contains(line, "needs Write on it") && strings.Contains(line, deaf.DeadLetters)
+	})
+	w.emit(t, well.Topic, smallValue(id, 4), []byte("bad"), smallValue(id, 6))
+	eventually(t, "the stream with all rights lands on", func() bool { return len(w.rows(t, &well)) == 4 })
+	if gone, err := admin.DeleteACLs(t.Context(), b); err != nil || len(gone) != 1 || len(gone[0].Deleted) != 1 {
+		t.Fatalf("give the right: %+v, %v", gone, err)
+	}
+	eventually(t, "the other has landed, too", func() bool { return len(w.rows(t, &deaf)) == 5 })
+	for _, s := range []*Stream{&well, &deaf} {
+		letters := 0
+		for _, err := range verify.Committed(t.Context(), []kgo.Opt{kgo.SeedBrokers(w.cfg.Brokers...), as("root")}, s.DeadLetters) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			letters++
+		}
+		if letters != 2 {
+			t.Errorf("%s has %d dead letters, want 2", s.Topic, letters)
+		}
+	}
 }

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/tributary-io/tributary/engine/internal/topics"
+	"github.com/tributary-io/tributary/engine/internal/txn"
+)
+
+// Under ParkLake a topic of dead letters that can't be written any more, since its right was taken or it was deleted, concerns those tasks alone that have
+// something for it. One transaction has the letters of all, so that the first refusal takes all of it back; from then on the topic counts as closed:
+// what would be written to it fails with the record that it is about, which parks its task there. Before each next try the brokers are asked.
+
+// askingLetters bounds a question about a topic of dead letters, which keeps others that have one waiting.
+const askingLetters = 5 * time.Second
+
+// closedLetters are topics of dead letters that are closed. Workers ask; the conductor closes, while the gate is closed.
+type closedLetters struct {
+	mu     sync.Mutex
+	topics map[string]*closedTopic
+}
+
+type closedTopic struct {
+	err   error
+	tries int
+	next  time.Time // when the brokers are asked again
+}
+
+// closeLetters closes the topic of dead letters that a commit has failed by, and reports whether it was that. gone is what was found to be deleted; nil
+// if nothing was.
+func (e *Engine) closeLetters(cause, gone error) bool {
+	var produce *txn.ProduceError
+	if !e.cfg.parks || !errors.As(cause, &produce) || e.plan.InternalTopics[produce.Topic] != nil || slices.Contains(e.outputTopics(), produce.Topic) {
+		return false
+	}
+	why := topics.ErrMayNotWrite
+	if deleted := (*DeletedTopicsError)(nil); errors.As(gone, &deleted) {
+		if len(deleted.Sources) > 0 || !slices.Equal(deleted.Outputs, []string{produce.Topic}) {
+			return false
+		}
+		why = topics.ErrNoTopic
+	} else if gone != nil || !errors.Is(produce, kerr.TopicAuthorizationFailed) {
+		return false
+	}
+	c := &e.closed
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.topics == nil {
+		c.topics = map[string]*closedTopic{}
+	}
+	c.topics[produce.Topic] = &closedTopic{err: closedError(produce.Topic, why), next: e.cfg.clock().Add(firstRetry)}
+	return true
+}
+
+// closedError tells what is to be done.
+func closedError(topic string, why error) error {
+	advice := "the application's user needs Write on it"
+	if errors.Is(why, topics.ErrNoTopic) {
+		advice = "make it again"
+	}
+	return fmt.Errorf("dead letters can't be written to topic %s: %w; %s, and this goes on by itself", topic, why, advice)
+}
+
+// lettersClosed is why nothing can be written to a topic of dead letters, nil if it isn't closed. Where it is time for that it asks the brokers.
+func (e *Engine) lettersClosed(ctx context.Context, topic string) error {
+	c := &e.closed
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.topics[topic]
+	now := e.cfg.clock()
+	if t == nil || now.Before(t.next) {
+		return t.why()
+	}
+	asking, cancel := context.WithTimeout(ctx, askingLetters)
+	why := topics.MayWrite(asking, e.control, topic)
+	cancel()
+	if why == nil {
+		e.log.Info("dead letters can be written again", "topic", topic)
+		delete(c.topics, topic)
+		return nil
+	}
+	t.err = closedError(topic, why)
+	t.next = now.Add(retryIn(t.tries))
+	t.tries++
+	return t.err
+}
+
+func (t *closedTopic) why() error {
+	if t == nil {
+		return nil
+	}
+	return t.err
+}
