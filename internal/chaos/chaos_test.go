@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"log/slog"
 	"os"
@@ -21,7 +22,9 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	child.Main(Instance())
+	roles := Instance()
+	roles[endsWith] = child.As(func(ctx context.Context, words string) error { <-ctx.Done(); return errors.New(words) })
+	child.Main(roles)
 	realkafka.Main(m)
 }
 

@@ -3,9 +3,15 @@ package chaos
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"os"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine"
 	"github.com/tributary-io/tributary/internal/child"
@@ -50,9 +56,32 @@ func serve(ctx context.Context, args instanceArgs) error {
 	if err != nil {
 		return err
 	}
-	err = e.Run(ctx)
-	if errors.As(err, new(*engine.UncommittedError)) { // it was stopped while brokers were away
-		return nil
+	if err = e.Run(ctx); lackedBrokers(err) {
+		return fmt.Errorf("%s: %w", brokersLacked, err)
 	}
 	return err
+}
+
+// brokersLacked begins what an instance says last if brokers that are away explain that it closed without its last commit. Whether they were, the weather
+// knows.
+const brokersLacked = "brokers didn't do what they were asked"
+
+// lackedBrokers tells whether an instance has closed without its last commit since brokers weren't there: they couldn't be reached, gave no answer in time, or
+// had given up a transaction or a membership meanwhile.
+func lackedBrokers(err error) bool {
+	var uncommitted *engine.UncommittedError
+	if !errors.As(err, &uncommitted) {
+		return false
+	}
+	cause := uncommitted.Err
+	for _, away := range []error{context.DeadlineExceeded, context.Canceled, io.EOF, net.ErrClosed, kgo.ErrRecordTimeout, kgo.ErrRecordRetries, kgo.ErrAborting,
+		kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.InvalidProducerIDMapping, kerr.InvalidTxnState, kerr.TransactionAbortable,
+		kerr.UnknownMemberID, kerr.IllegalGeneration} {
+		if errors.Is(cause, away) {
+			return true
+		}
+	}
+	var network net.Error
+	var answer *kerr.Error
+	return errors.As(cause, &network) || errors.As(cause, &answer) && answer.Retriable
 }

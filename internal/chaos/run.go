@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -103,7 +104,7 @@ func (w *world) run(ctx context.Context, report *Report) (err error) {
 		return err
 	}
 	report.Settled = time.Since(calm)
-	return w.audit(ctx, report)
+	return w.audit(ctx, sky, report)
 }
 
 // prepare makes topics and the table of customers, and starts the instances.
@@ -142,10 +143,11 @@ func (w *world) startInstance(i int) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	addr, err := freeAddr()
+	ports, err := child.FreePorts(1)
 	if err != nil {
 		return err
 	}
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
 	p, err := child.Start(roleName, instanceArgs{
 		Brokers: w.kafka.Addrs(), State: dir, Lake: w.lake(), HTTP: addr, Guarantee: w.cfg.Guarantee, Setup: w.setup,
 	}, dir+".log")
@@ -154,15 +156,6 @@ func (w *world) startInstance(i int) error {
 	}
 	w.instances, w.http = append(w.instances, p), append(w.http, addr)
 	return nil
-}
-
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 // storm feeds the application in bad weather, until all is well again.
@@ -233,7 +226,7 @@ func (w *world) lag(ctx context.Context) (lag int64, err error) {
 }
 
 // audit closes the instances and the books.
-func (w *world) audit(ctx context.Context, report *Report) error {
+func (w *world) audit(ctx context.Context, sky *weather, report *Report) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	m, err := readModel(ctx, w.kafka.Addrs(), w.feed.closedBefore())
@@ -248,7 +241,7 @@ func (w *world) audit(ctx context.Context, report *Report) error {
 	for i, p := range w.instances {
 		if !p.Running() {
 			report.Failures = append(report.Failures, fmt.Errorf("instance %d has ended by itself", i))
-		} else if err := p.Stop(stopLimit); err != nil {
+		} else if err := sky.close(p); err != nil {
 			report.Failures = append(report.Failures, fmt.Errorf("closing instance %d: %w", i, err))
 		}
 	}

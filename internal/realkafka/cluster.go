@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -81,7 +79,7 @@ func (c *Cluster) upAll() error {
 }
 
 func (c *Cluster) prepare(count int, extra map[string]string) error {
-	ports, err := freePorts(2 * count)
+	ports, err := child.FreePorts(2 * count)
 	if err != nil {
 		return err
 	}
@@ -109,29 +107,6 @@ func (c *Cluster) format(extra map[string]string) error {
 		}
 	}
 	return nil
-}
-
-// Ports of brokers come from below what kernels give to outgoing connections (from 32768 on, on Linux): else a connection could take the port of a
-// broker that is down, and it could not come back.
-const firstPort, lastPort = 15_000, 32_000
-
-// freePorts finds ports that are free now, at random, since other clusters may be looking at the same time. All are held until the last is
-// known, so that they differ.
-func freePorts(n int) ([]int, error) {
-	var ports []int
-	for tries := 0; len(ports) < n; tries++ {
-		port := firstPort + rand.IntN(lastPort-firstPort)
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			if tries > 100*n {
-				return nil, fmt.Errorf("find a free port: %w", err)
-			}
-			continue
-		}
-		defer l.Close()
-		ports = append(ports, port)
-	}
-	return ports, nil
 }
 
 // Addrs are the clients' addresses of all nodes, those that are down too.

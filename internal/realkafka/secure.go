@@ -13,6 +13,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tributary-io/tributary/internal/child"
 )
 
 // Secure is a broker with TLS, SASL and ACLs. Addrs is its listener without either, whose users may do everything: it is there to set up
@@ -70,7 +72,7 @@ func startSecure(users map[string]string) (*Secure, error) {
 }
 
 func (s *Secure) prepare(users map[string]string) error {
-	ports, err := freePorts(5)
+	ports, err := child.FreePorts(5)
 	if err != nil {
 		return err
 	}

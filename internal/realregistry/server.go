@@ -3,7 +3,6 @@ package realregistry
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -79,7 +78,7 @@ func start() (*Server, error) {
 }
 
 func (s *Server) run(program, dist string) error {
-	ports, err := freePorts(2)
+	ports, err := child.FreePorts(2)
 	if err != nil {
 		return err
 	}
@@ -148,18 +147,4 @@ func (s *Server) stop() error {
 		<-s.ended
 	}
 	return os.RemoveAll(s.dir)
-}
-
-// freePorts asks the kernel for ports that are free now. All are held until the last is known, so that they differ.
-func freePorts(n int) ([]int, error) {
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("find a free port: %w", err)
-		}
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports, nil
 }

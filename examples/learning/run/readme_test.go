@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tributary-io/tributary/internal/child"
 )
 
 // shell are the README's commands, in order.
@@ -52,12 +54,11 @@ func TestReadmeCommandsRun(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Chdir(folder)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := child.FreePorts(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := free.Addr().String()
-	free.Close()
+	address := fmt.Sprint("127.0.0.1:", ports[0])
 	stop := func() {}
 	for _, line := range lines {
 		line = strings.ReplaceAll(line, "localhost:8080", address)
