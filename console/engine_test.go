@@ -139,7 +139,7 @@ func get(t *testing.T, e *engine.Engine, path string) string {
 func await(t *testing.T, e *engine.Engine, what string, good func(s *seen) bool) *seen {
 	t.Helper()
 	text := ""
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if text = get(t, e, "/state.json"); text == "" {
 			continue
 		}

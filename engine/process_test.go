@@ -131,7 +131,7 @@ func TestKilledAndStoppedInstancesCountOnce(t *testing.T) {
 			}
 		}
 	}
-	time.Sleep(7 * time.Second) // b's session is over: its tasks run elsewhere
+	eventually(t, "b's session is over: its tasks run elsewhere", func() bool { return total(out.lastCounts()) >= int64(produced) })
 	feed()
 	signal(t, children["b"], syscall.SIGCONT)
 	feed()

@@ -34,14 +34,15 @@ func TestInstancesShareTasks(t *testing.T) {
 		produced := 0
 		feed := func() { a.produce("in", 6, numbered(600, 20)...); produced += 600 }
 		feed()
-		i1 := a.start(counts(a.name), "i1")
+		const session = time.Minute
+		i1 := a.start(counts(a.name), "i1", SessionTimeout(session))
 		i1.await(t, "the first has all", func(s Stats) bool { return runningTasks(s) == 12 && s.State == Running })
 		feed()
-		i2 := a.start(counts(a.name), "i2")
+		i2 := a.start(counts(a.name), "i2", SessionTimeout(session))
 		feed()
 		i2.await(t, "the second has its half", func(s Stats) bool { return runningTasks(s) == 6 })
 		i1.await(t, "the first has its half", func(s Stats) bool { return len(s.Tasks) == 6 })
-		i3 := a.start(counts(a.name), "i3")
+		i3 := a.start(counts(a.name), "i3", SessionTimeout(session))
 		feed()
 		for _, i := range []*instance{i1, i2, i3} {
 			i.await(t, "a third each", func(s Stats) bool { return len(s.Tasks) == 4 && runningTasks(s) == 4 })
@@ -52,7 +53,7 @@ func TestInstancesShareTasks(t *testing.T) {
 		feed()
 		i2.await(t, "half each", func(s Stats) bool { return runningTasks(s) == 6 })
 		i3.await(t, "half each", func(s Stats) bool { return runningTasks(s) == 6 })
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > session/2 {
 			t.Errorf("taking over took %v", took)
 		}
 		eventually(t, "all counted", func() bool { return total(out.lastCounts()) >= int64(produced) })
@@ -80,7 +81,7 @@ func TestThousandsOfPartitionsAreShared(t *testing.T) {
 		i.await(t, what, func(s Stats) bool {
 			return s.State == Running && len(s.Tasks) == tasks && !slices.ContainsFunc(s.Tasks, func(task TaskStats) bool { return !task.Running })
 		})
-		if d := time.Since(began); d > 15*time.Second {
+		if d := time.Since(began); d > time.Minute {
 			t.Errorf("%s after %v", what, d)
 		} else {
 			t.Logf("%s after %v", what, d)

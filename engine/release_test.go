@@ -52,7 +52,7 @@ func TestEndedInstancesLeaveNothing(t *testing.T) {
 		t.Error(err)
 	}
 	// Connections of the broker in the process end a moment after the clients' own.
-	for end := time.Now().Add(10 * time.Second); openFiles(t) > files; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(waitLimit); openFiles(t) > files; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%d files and connections are open, %d were after the first round", openFiles(t), files)
 		}

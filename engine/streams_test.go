@@ -242,7 +242,7 @@ func TestStreamsGroupSurvivesKillsAndZombies(t *testing.T) {
 	for range 10 {
 		feed()
 	}
-	time.Sleep(6 * time.Second) // b's session is over: its tasks run elsewhere
+	eventually(t, "b's session is over: its tasks run elsewhere", func() bool { return total(out.lastCounts()) >= int64(produced) })
 	feed()
 	signal(t, children["b"], syscall.SIGCONT)
 	feed()

@@ -57,7 +57,7 @@ func (a *app) runView(opts ...Option) (v *View[string, string], updates *updateL
 	case <-v.Ready():
 	case err := <-ended:
 		a.t.Fatalf("Run: %v", err)
-	case <-time.After(30 * time.Second):
+	case <-time.After(waitLimit):
 		a.t.Fatal("the view isn't ready")
 	}
 	return v, updates, stop

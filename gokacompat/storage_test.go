@@ -323,7 +323,7 @@ func TestKilledStorageIsAPrefix(t *testing.T) {
 	t.Cleanup(p.Kill)
 	last := int64(-1)
 	for round := range 4 {
-		for end := time.Now().Add(30 * time.Second); strings.Count(string(p.Log()), "written") < 40*(round+1); time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(2 * time.Minute); strings.Count(string(p.Log()), "written") < 40*(round+1); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(end) || !p.Running() {
 				t.Fatalf("the writer doesn't write: %s", p.Log())
 			}

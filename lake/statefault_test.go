@@ -239,7 +239,7 @@ func TestStateFileIsLost(t *testing.T) {
 	if err := b.Append(nil, &member{"a", "x", "upsert", "two", 2}, meta(1)); err != nil {
 		t.Fatal(err)
 	}
-	soon, cancel := context.WithTimeout(ctx, 20*time.Second)
+	soon, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if _, err := other.Commit(soon, b, []sink.Move{move(0, 1, 2)}); !errors.Is(err, object.ErrNotFound) || soon.Err() != nil {
 		t.Errorf("a file is lost: %v", err)

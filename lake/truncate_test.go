@@ -130,7 +130,7 @@ func TestTruncateWhateverHappens(t *testing.T) {
 				t.Fatal(err)
 			}
 			stale := w.NewBatch()
-			done, cancel := context.WithTimeout(ctx, 10*time.Second)
+			done, cancel := context.WithTimeout(ctx, time.Minute)
 			faulty := &object.Faulty{Inner: store, OnCrash: cancel, Plan: func(c object.Call) object.Fault {
 				if c.N == n {
 					return fault

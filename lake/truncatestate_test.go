@@ -152,7 +152,7 @@ func TestTruncateStateWhateverHappens(t *testing.T) {
 			if err := landChanges(t, w, sink.NoOffset, member{"a", "x", "upsert", "one", 1}, member{"b", "x", "delete", "", 5}); err != nil {
 				t.Fatal(err)
 			}
-			done, cancel := context.WithTimeout(ctx, 10*time.Second)
+			done, cancel := context.WithTimeout(ctx, time.Minute)
 			faulty := &object.Faulty{Inner: store, OnCrash: cancel, Plan: func(c object.Call) object.Fault {
 				if c.N == n {
 					return fault

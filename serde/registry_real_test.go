@@ -141,7 +141,7 @@ func TestRealRegistry(t *testing.T) {
 	if err := srv.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for _, err = waiting.Decode(data); err != nil && time.Now().Before(deadline); _, err = waiting.Decode(data) {
 		if !serde.Retriable(err) {
 			t.Fatal(err)

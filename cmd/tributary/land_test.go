@@ -108,7 +108,7 @@ func TestLandAndDeadLetters(t *testing.T) {
 	}
 	landedTo := func(next int64) {
 		t.Helper()
-		for end := time.Now().Add(30 * time.Second); ; time.Sleep(30 * time.Millisecond) {
+		for end := time.Now().Add(2 * time.Minute); ; time.Sleep(30 * time.Millisecond) {
 			_, progress, err := lake.ReadProgress(t.Context(), table)
 			if err == nil && len(progress) == 1 && progress[0].Next >= next {
 				return

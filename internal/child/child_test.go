@@ -39,9 +39,9 @@ func start(t *testing.T, role string) *Process {
 
 func await(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !f(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("not within 30 s: ", what)
+			t.Fatal("not within a minute: ", what)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func (p *Process) says(text string) func() bool {
 func TestChildEndsInOrder(t *testing.T) {
 	p := start(t, "greet")
 	await(t, "hello", p.says("hello you"))
-	if err := p.Stop(30 * time.Second); err != nil {
+	if err := p.Stop(time.Minute); err != nil {
 		t.Error(err)
 	}
 	if !p.says("bye you")() || p.Running() {
@@ -65,7 +65,7 @@ func TestChildEndsInOrder(t *testing.T) {
 func TestChildThatWasJustStartedEndsInOrder(t *testing.T) {
 	for range 10 {
 		p := start(t, "greet")
-		if err := p.Stop(30 * time.Second); err != nil {
+		if err := p.Stop(time.Minute); err != nil {
 			t.Error(err)
 		}
 		if !p.says("bye you")() {
@@ -95,7 +95,7 @@ func TestStoppedChildGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := p.Stop(30 * time.Second); err != nil {
+	if err := p.Stop(time.Minute); err != nil {
 		t.Error(err)
 	}
 }
@@ -103,7 +103,7 @@ func TestStoppedChildGoesOn(t *testing.T) {
 func TestFailureOfAChildShows(t *testing.T) {
 	p := start(t, "fail")
 	await(t, "the end", func() bool { return !p.Running() })
-	if err := p.Stop(time.Second); err == nil || !p.says("no such luck")() {
+	if err := p.Stop(time.Minute); err == nil || !p.says("no such luck")() {
 		t.Errorf("Stop: %v, it said %q", err, p.Log())
 	}
 }

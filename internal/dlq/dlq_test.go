@@ -74,7 +74,7 @@ func newPost(t *testing.T, opts []kgo.Opt, name string) *post {
 			t.Fatal(err)
 		}
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		listed, err := admin.ListEndOffsets(t.Context(), p.source, p.dead)
 		if err == nil && listed.Error() == nil {
 			return p

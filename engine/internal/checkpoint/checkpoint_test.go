@@ -252,7 +252,7 @@ func TestForgottenCheckpointsGo(t *testing.T) {
 	if _, err := d.origin.Manifest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(30 * time.Second); d.checkpoints(t) > 0; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); d.checkpoints(t) > 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the checkpoint stays")
 		}

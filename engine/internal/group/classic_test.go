@@ -80,14 +80,17 @@ func (r *roll) last() string {
 	return r.assigned[len(r.assigned)-1]
 }
 
+// waitLimit is how long tests wait for what comes within moments, unless the machine is busy.
+const waitLimit = 2 * time.Minute
+
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(waitLimit); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if f() {
 			return
 		}
 	}
-	t.Fatalf("not within 20 s: %s", what)
+	t.Fatalf("not within %v: %s", waitLimit, what)
 }
 
 // running is a member whose Run goes on in a goroutine.
@@ -99,7 +102,13 @@ type running struct {
 
 func start(t *testing.T, c *brokertest.Cluster, group, name string) *running {
 	t.Helper()
-	return startWith(t, Config{Client: c.Client(t), Group: group, InstanceID: "i-" + name, SessionTimeout: 3 * time.Second,
+	return startFor(t, c, group, name, 3*time.Second)
+}
+
+// startFor starts a member with a session of a given length.
+func startFor(t *testing.T, c *brokertest.Cluster, group, name string, session time.Duration) *running {
+	t.Helper()
+	return startWith(t, Config{Client: c.Client(t), Group: group, InstanceID: "i-" + name, SessionTimeout: session,
 		RebalanceTimeout: 5 * time.Second, Heartbeat: 100 * time.Millisecond}, name)
 }
 
@@ -118,9 +127,10 @@ func startWith(t *testing.T, cfg Config, name string) *running {
 
 func TestMembersComeAndGo(t *testing.T) {
 	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
-		a := start(t, c, "come-and-go", "a")
+		const session = time.Minute
+		a := startFor(t, c, "come-and-go", "a", session)
 		eventually(t, "a alone", func() bool { return a.last() == "a" })
-		b := start(t, c, "come-and-go", "b")
+		b := startFor(t, c, "come-and-go", "b", session)
 		eventually(t, "a and b", func() bool { return a.last() == "a b" && b.last() == "a b" })
 		if am, _ := a.Member(); am.InstanceID == nil || *am.InstanceID != "i-a" || am.ID == "" {
 			t.Fatalf("a commits as %+v", am)
@@ -141,7 +151,7 @@ func TestMembersComeAndGo(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "a alone again", func() bool { return a.last() == "a" })
-		if took := time.Since(start); took > 2*time.Second {
+		if took := time.Since(start); took > session/2 {
 			t.Errorf("the others noticed the leave after %v, want no wait for the session", took)
 		}
 		if len(a.lost) > 0 {
@@ -153,8 +163,9 @@ func TestMembersComeAndGo(t *testing.T) {
 // A static member that dies and comes back takes its own assignment, and the others don't notice.
 func TestRestartTakesItsOwnPlace(t *testing.T) {
 	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
-		a := start(t, c, "restart", "a")
-		b := start(t, c, "restart", "b")
+		const session = time.Minute
+		a := startFor(t, c, "restart", "a", session)
+		b := startFor(t, c, "restart", "b", session)
 		eventually(t, "a and b", func() bool { return a.last() == "a b" && b.last() == "a b" })
 		for _, m := range []*running{a, b} { // one of them leads
 			before, _ := m.Member()
@@ -163,9 +174,9 @@ func TestRestartTakesItsOwnPlace(t *testing.T) {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			again := start(t, c, "restart", m.name)
+			again := startFor(t, c, "restart", m.name, session)
 			eventually(t, m.name+" is back", func() bool { return again.last() == "a b" })
-			if took := time.Since(began); took > 2*time.Second {
+			if took := time.Since(began); took > session/2 {
 				t.Errorf("%s was back after %v", m.name, took)
 			}
 			now, _ := again.Member()
@@ -246,7 +257,7 @@ func TestSameIdentityIsFatal(t *testing.T) {
 			if !errors.As(err, &fatal) || !strings.Contains(err.Error(), "state directory") {
 				t.Fatalf("got %v", err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(waitLimit):
 			t.Fatal("the first goes on")
 		}
 	})

@@ -242,7 +242,7 @@ func TestStreamsRefusals(t *testing.T) {
 		a := startStreams(t, cluster, "g", "m-50", "t")
 		select {
 		case <-a.ended:
-		case <-time.After(20 * time.Second):
+		case <-time.After(waitLimit):
 			t.Fatalf("%v doesn't end the membership", c.answer)
 		}
 		err := a.end()
