@@ -81,8 +81,8 @@ func (r *resetter) lookAtTruncation(ctx context.Context, l *plan.Lake, inputs []
 		if found.Rows < 0 {
 			rows = "an unknown number of"
 		}
-		r.report.Tables = append(r.report.Tables, fmt.Sprintf("empty table %s (sink %s): %s rows in %d files, and forget the progress of %d partitions; readers of version %d and older keep them until a vacuum",
-			l.Sink, l.Name, rows, found.Files, found.Partitions, found.Version))
+		r.report.Tables = append(r.report.Tables, fmt.Sprintf("empty table %s (sink %s): %s rows in %d files, and forget the progress of %d partitions; the files stay until a vacuum, for readers of older versions",
+			l.Sink, l.Name, rows, found.Files, found.Partitions))
 	}
 	return nil
 }

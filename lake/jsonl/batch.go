@@ -172,7 +172,7 @@ func (b *batch) manifest(m sink.Move) *Manifest {
 	out := &Manifest{
 		Format: formatName, Version: formatVersion, ID: uuid.NewString(), Written: w.env.Now().UTC(),
 		Application: w.env.ApplicationID, Sink: w.env.Name,
-		Topic: m.Partition.Topic, TopicID: uuid.UUID(m.Partition.TopicID).String(), Partition: m.Partition.Partition,
+		Topic: m.Partition.Topic, TopicID: uuid.UUID(m.Partition.TopicID).String(), Partition: m.Partition.Partition, Round: w.rounds[m.Partition].number,
 		Start: max(m.From, 0), End: m.To - 1, Files: []File{},
 	}
 	in := input{m.Partition.Topic, m.Partition.Partition}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/sink"
@@ -26,13 +27,17 @@ func (e *BrokenChainError) Error() string {
 // chain yields the manifests of a partition from the one that starts at an offset on (0: from the first that is there), in order.
 func chain(ctx context.Context, store object.Store, p sink.Partition, from int64) iter.Seq2[*Manifest, error] {
 	return func(yield func(*Manifest, error) bool) {
-		folder := chainFolder(p)
+		_, r, err := newest(ctx, store, p)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
 		after := ""
 		if from > 0 {
-			after = manifestName(p, from-1)
+			after = r.manifest(from - 1)
 		}
 		want := int64(-1)
-		for info, err := range store.List(ctx, folder, after) {
+		for info, err := range store.List(ctx, r.folder(), after) {
 			if err != nil {
 				yield(nil, fmt.Errorf("list manifests of %s: %w", p, err))
 				return
@@ -46,6 +51,9 @@ func chain(ctx context.Context, store object.Store, p sink.Partition, from int64
 			}
 			if err != nil {
 				yield(nil, err)
+				return
+			}
+			if m.Emptied { // just now
 				return
 			}
 			want = m.Next()
@@ -64,15 +72,25 @@ func readManifest(ctx context.Context, store object.Store, name string) (*Manife
 	return decodeManifest(name, data)
 }
 
-// newest finds the last manifest of a partition, nil if there is none. It lists from the hint on, so that a long chain costs no more than
-// what has landed since the hint was written.
-func newest(ctx context.Context, store object.Store, p sink.Partition) (*Manifest, error) {
+// newest finds a partition's round, and the last manifest of that, nil if there is none.
+func newest(ctx context.Context, store object.Store, p sink.Partition) (*Manifest, round, error) {
+	for r := (round{Partition: p}); ; r.number++ {
+		m, err := newestIn(ctx, store, r)
+		if err != nil || m == nil || !m.Emptied {
+			return m, r, err
+		}
+	}
+}
+
+// newestIn finds the last manifest of a round, nil if there is none. It lists from the hint on, so that a long chain costs no more than what has landed
+// since the hint was written.
+func newestIn(ctx context.Context, store object.Store, r round) (*Manifest, error) {
 	last := ""
-	after := hinted(ctx, store, p)
+	after := hinted(ctx, store, r)
 	for {
-		for info, err := range store.List(ctx, chainFolder(p), after) {
+		for info, err := range store.List(ctx, r.folder(), after) {
 			if err != nil {
-				return nil, fmt.Errorf("list manifests of %s: %w", p, err)
+				return nil, fmt.Errorf("list manifests of %s: %w", r, err)
 			}
 			if _, _, ok := parseManifestName(info.Name); ok {
 				last = info.Name
@@ -98,25 +116,25 @@ type hint struct {
 }
 
 // hinted returns the name of a manifest near the end of the chain, "" if nothing tells.
-func hinted(ctx context.Context, store object.Store, p sink.Partition) string {
+func hinted(ctx context.Context, store object.Store, r round) string {
 	var h hint
-	data, err := store.Get(ctx, chainFolder(p)+newestName)
+	data, err := store.Get(ctx, r.folder()+newestName)
 	if err != nil || json.Unmarshal(data, &h) != nil || h.Start <= 0 {
 		return ""
 	}
-	return manifestName(p, h.Start)
+	return r.manifest(h.Start)
 }
 
 // writeHint keeps the way to the end of the chain short. Its failure harms nobody.
-func writeHint(ctx context.Context, store object.Store, p sink.Partition, start int64) error {
+func writeHint(ctx context.Context, store object.Store, r round, start int64) error {
 	data, err := json.Marshal(hint{start})
 	if err != nil {
 		return err
 	}
-	return store.Put(ctx, chainFolder(p)+newestName, data)
+	return store.Put(ctx, r.folder()+newestName, data)
 }
 
-// partitions finds all partitions that have landed, with one request for each.
+// partitions finds all partitions that have landed, with one request for each of their rounds.
 func partitions(ctx context.Context, store object.Store) ([]sink.Partition, error) {
 	var out []sink.Partition
 	for after := ""; ; {
@@ -125,12 +143,14 @@ func partitions(ctx context.Context, store object.Store) ([]sink.Partition, erro
 			if err != nil {
 				return nil, fmt.Errorf("list manifests: %w", err)
 			}
-			p, _, ok := parseManifestName(info.Name)
+			r, _, ok := parseManifestName(info.Name)
 			if !ok {
 				continue
 			}
-			out = append(out, p)
-			after = chainFolder(p) + "~" // behind digits and the hint
+			if !slices.Contains(out, r.Partition) {
+				out = append(out, r.Partition)
+			}
+			after = r.folder() + "~" // behind digits and the hint
 			found = true
 			break
 		}

@@ -13,7 +13,8 @@
 // for each input partition, but not at once for all of them; nothing is lost or doubled by that, since partitions are what progress is kept of.
 //
 // Readers (Open) follow the chains and read the files that they name, and no others: files of batches that did not land are not seen.
-// RecordGap says in the chain that offsets are left out on purpose. Vacuum removes the files that no manifest names.
+// Truncate, for a reset, ends each partition's chain by a manifest that says so, and the next one begins in a folder of its own.
+// RecordGap says in the chain that offsets are left out on purpose. Vacuum removes the files that no manifest of a chain that counts names.
 //
 // The package knows no Kafka client, no topology, and nothing of the other table formats.
 package jsonl

@@ -54,7 +54,7 @@ func TestFixtureIsRead(t *testing.T) {
 func TestFixtureIsWritten(t *testing.T) {
 	store := fixture(t)
 	for _, m := range manifests(t, store, part(0)) {
-		stored, err := store.Get(ctx, manifestName(part(0), m.Start))
+		stored, err := store.Get(ctx, round{Partition: part(0)}.manifest(m.Start))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,14 +109,14 @@ func TestFixtureIsWritten(t *testing.T) {
 func FuzzDecodeManifest(f *testing.F) {
 	store := fixture(f)
 	for _, m := range []int64{0, 9} {
-		data, err := store.Get(ctx, manifestName(part(0), m))
+		data, err := store.Get(ctx, round{Partition: part(0)}.manifest(m))
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := decodeManifest(manifestName(part(0), 0), data)
+		m, err := decodeManifest(round{Partition: part(0)}.manifest(0), data)
 		if err != nil {
 			return
 		}
@@ -124,7 +124,7 @@ func FuzzDecodeManifest(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := decodeManifest(manifestName(part(0), 0), text)
+		again, err := decodeManifest(round{Partition: part(0)}.manifest(0), text)
 		if err != nil {
 			t.Fatalf("%v in %s", err, text)
 		}

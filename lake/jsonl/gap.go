@@ -29,12 +29,12 @@ func recordGap(ctx context.Context, store object.Store, p sink.Partition, next i
 	if reason == "" {
 		return nil, errors.New("a gap needs a reason: readers will ask for it")
 	}
-	last, err := newest(ctx, store, p)
+	last, r, err := newest(ctx, store, p)
 	if err != nil {
 		return nil, err
 	}
 	m := &Manifest{Format: formatName, Version: formatVersion, ID: uuid.NewString(), Written: now.UTC(),
-		Topic: p.Topic, TopicID: uuid.UUID(p.TopicID).String(), Partition: p.Partition, End: next - 1}
+		Topic: p.Topic, TopicID: uuid.UUID(p.TopicID).String(), Partition: p.Partition, Round: r.number, End: next - 1}
 	if last != nil {
 		m.Application, m.Sink, m.Start = last.Application, last.Sink, last.Next()
 	}
@@ -47,7 +47,7 @@ func recordGap(ctx context.Context, store object.Store, p sink.Partition, next i
 		return nil, err
 	}
 	w := &writer{landing: &landing{place: store.String()}, store: store, log: discard}
-	_, err = w.put(ctx, p, &pending{manifest: m, text: text})
+	_, err = w.put(ctx, r, &pending{manifest: m, text: text})
 	if errors.Is(err, errLost) {
 		return nil, fmt.Errorf("landing %s: the sink has landed more of %s meanwhile; look again at what is to be left out", store, p)
 	}

@@ -170,14 +170,14 @@ func TestLandingIsResumedAtItsEnd(t *testing.T) {
 	for o := range int64(2*hintEvery + 3) {
 		land(t, w, o, fmt.Sprint(o))
 	}
-	if _, err := store.Get(ctx, chainFolder(part(0))+newestName); err != nil {
+	if _, err := store.Get(ctx, round{Partition: part(0)}.folder()+newestName); err != nil {
 		t.Errorf("no hint: %v", err)
 	}
 	w = openText(t, store)
 	if got := progress(t, w, part(0)); got != 2*hintEvery+3 {
 		t.Errorf("progress %d", got)
 	}
-	if err := store.Put(ctx, chainFolder(part(0))+newestName, []byte(`{"start":1000}`)); err != nil { // a hint that is wrong
+	if err := store.Put(ctx, round{Partition: part(0)}.folder()+newestName, []byte(`{"start":1000}`)); err != nil { // a hint that is wrong
 		t.Fatal(err)
 	}
 	if got := progress(t, w, part(0)); got != 2*hintEvery+3 {
@@ -369,7 +369,7 @@ func TestBrokenChains(t *testing.T) {
 	for o := range int64(3) {
 		land(t, w, o, `1`)
 	}
-	if err := store.Delete(ctx, manifestName(part(0), 1)); err != nil {
+	if err := store.Delete(ctx, round{Partition: part(0)}.manifest(1)); err != nil {
 		t.Fatal(err)
 	}
 	_, err := OpenStore(store).Coverage(ctx, part(0))
@@ -398,7 +398,7 @@ func TestDamageIsSeen(t *testing.T) {
 			}
 		}
 	}
-	name := manifestName(part(0), 0)
+	name := round{Partition: part(0)}.manifest(0)
 	good, err := store.Get(ctx, name)
 	if err != nil {
 		t.Fatal(err)

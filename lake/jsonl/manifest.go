@@ -19,6 +19,8 @@ import (
 const (
 	formatName    = "tributary-jsonl"
 	formatVersion = 1
+	// closingVersion is that of a manifest that empties the landing: programs that don't know of that must not go on behind it.
+	closingVersion = 2
 )
 
 // Manifest is one link of a partition's chain: what a commit has landed. It never changes once it is stored.
@@ -33,6 +35,11 @@ type Manifest struct {
 	Topic       string    `json:"topic"` // the input's; lines have the source's, which differs behind an internal topic
 	TopicID     string    `json:"topic_id"`
 	Partition   int32     `json:"partition"`
+	// Round counts how often the partition was emptied before.
+	Round int `json:"round,omitempty"`
+	// Emptied says that the partition's landing ends here, and begins anew in the next round: nothing of this round counts any more. Such a manifest has one
+	// offset, which it doesn't account for.
+	Emptied bool `json:"emptied,omitempty"`
 	// Start and End are the first and the last offset that the manifest accounts for. Every offset between is a row, a reject, a
 	// tombstone, in a gap, or nothing to land: a transaction's marker, a record that compaction or a filter has taken.
 	Start int64 `json:"start"`
@@ -82,32 +89,51 @@ const manifestFolder = "_manifests/"
 // newestName is the object, beside a partition's manifests, that tells about where the newest one is. It is a hint: nothing rests on it.
 const newestName = "_newest"
 
-// chainFolder is where a partition's manifests are. Topic names have no slash and no @.
-func chainFolder(p sink.Partition) string {
-	return fmt.Sprintf("%s%s@%s/%d/", manifestFolder, p.Topic, uuid.UUID(p.TopicID), p.Partition)
+// round is one of a partition's chains: where the landing is emptied, the next one begins.
+type round struct {
+	sink.Partition
+	number int
 }
 
-// manifestName is the object that accounts for what follows an offset. Names sort by offset.
-func manifestName(p sink.Partition, start int64) string {
-	return fmt.Sprintf("%s%020d.json", chainFolder(p), start)
+// folder is where a round's manifests are. Topic names have no slash and no @.
+func (r round) folder() string {
+	place := fmt.Sprintf("%s%s@%s/%d", manifestFolder, r.Topic, uuid.UUID(r.TopicID), r.Partition.Partition)
+	if r.number > 0 {
+		place += fmt.Sprintf(".%d", r.number)
+	}
+	return place + "/"
+}
+
+// manifest is the object that accounts for what follows an offset. Names sort by offset.
+func (r round) manifest(start int64) string {
+	return fmt.Sprintf("%s%020d.json", r.folder(), start)
 }
 
 // parseManifestName takes a name apart. ok is false for other objects.
-func parseManifestName(name string) (p sink.Partition, start int64, ok bool) {
+func parseManifestName(name string) (r round, start int64, ok bool) {
 	rest, found := strings.CutPrefix(name, manifestFolder)
 	parts := strings.Split(rest, "/")
 	if !found || len(parts) != 3 {
-		return p, 0, false
+		return r, 0, false
 	}
 	topic, id, found := strings.Cut(parts[0], "@")
 	topicID, err := uuid.Parse(id)
-	partition, err2 := strconv.ParseInt(parts[1], 10, 32)
+	number, counted, emptied := strings.Cut(parts[1], ".")
+	partition, err2 := strconv.ParseInt(number, 10, 32)
+	if emptied {
+		var err error
+		r.number, err = strconv.Atoi(counted)
+		if err != nil || r.number <= 0 {
+			return r, 0, false
+		}
+	}
 	digits, isJSON := strings.CutSuffix(parts[2], ".json")
 	start, err3 := strconv.ParseInt(digits, 10, 64)
 	if !found || !isJSON || errors.Join(err, err2, err3) != nil {
-		return p, 0, false
+		return r, 0, false
 	}
-	return sink.Partition{Topic: topic, TopicID: topicID, Partition: int32(partition)}, start, true
+	r.Partition = sink.Partition{Topic: topic, TopicID: topicID, Partition: int32(partition)}
+	return r, start, true
 }
 
 // encode writes a manifest as it is stored: one indented JSON object and a line feed.
@@ -132,11 +158,11 @@ func decodeManifest(name string, data []byte) (*Manifest, error) {
 	if err := json.Unmarshal(data, m); err != nil {
 		return nil, fmt.Errorf("manifest %s is damaged: %w", name, err)
 	}
-	if m.Format != formatName || m.Version != formatVersion {
+	if m.Format != formatName || m.Version != formatVersion && (m.Version != closingVersion || !m.Emptied) {
 		return nil, fmt.Errorf("manifest %s has format %q version %d; this program reads %s version %d", name, m.Format, m.Version, formatName, formatVersion)
 	}
-	p, start, ok := parseManifestName(name)
-	if !ok || m.Start != start || m.Input() != p {
+	r, start, ok := parseManifestName(name)
+	if !ok || m.Start != start || m.Input() != r.Partition || m.Round != r.number {
 		return nil, fmt.Errorf("manifest %s says that it is of %s-%d from offset %d: it was moved or damaged", name, m.Topic, m.Partition, m.Start)
 	}
 	if m.End < m.Start {

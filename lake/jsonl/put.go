@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tributary-io/tributary/lake/object"
-	"github.com/tributary-io/tributary/lake/sink"
 )
 
 const (
@@ -24,11 +23,11 @@ var errLost = errors.New("another manifest is there")
 
 // put puts a manifest, and returns only when it is clear whose has the name: ours (nil) or another (errLost). In doubt it reads back; where
 // nothing is there, it puts the same bytes again. tries counts the puts.
-func (w *writer) put(ctx context.Context, p sink.Partition, m *pending) (tries int, err error) {
+func (w *writer) put(ctx context.Context, r round, m *pending) (tries int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("landing %s: %w", w.landing.place, err)
 	}
-	name := manifestName(p, m.manifest.Start)
+	name := r.manifest(m.manifest.Start)
 	doubt, grace := false, false
 	for tries = 1; ; tries++ {
 		err := w.store.PutIfAbsent(ctx, name, m.text)

@@ -85,7 +85,11 @@ func (l *Landing) startOf(ctx context.Context, p sink.Partition, offset int64) (
 	if offset <= 0 {
 		return 0, nil
 	}
-	for info, err := range l.store.List(ctx, chainFolder(p), "") {
+	_, r, err := newest(ctx, l.store, p)
+	if err != nil {
+		return 0, fmt.Errorf("landing %s: %w", l.place, err)
+	}
+	for info, err := range l.store.List(ctx, r.folder(), "") {
 		if err != nil {
 			return 0, fmt.Errorf("landing %s: %w", l.place, err)
 		}
@@ -104,7 +108,7 @@ func (l *Landing) startOf(ctx context.Context, p sink.Partition, offset int64) (
 // Next is the offset that a partition's landing goes on from: everything below has landed, was rejected, or is in a recorded gap.
 // sink.NoOffset says that nothing has landed.
 func (l *Landing) Next(ctx context.Context, p sink.Partition) (int64, error) {
-	m, err := newest(ctx, l.store, p)
+	m, _, err := newest(ctx, l.store, p)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("landing %s: %w", l.place, err)

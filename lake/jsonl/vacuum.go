@@ -13,7 +13,8 @@ import (
 
 var discard = slog.New(slog.DiscardHandler)
 
-// Vacuum removes the files that no manifest names and that were last written before a time: those of batches that did not land. The time
+// Vacuum removes the files that no manifest names and that were last written before a time: those of batches that did not land, and of a landing before
+// it was emptied. The time
 // must lie further back than any commit can take, since the files of one that is under way are not named yet. dryRun only lists them. It
 // is safe beside writers, and after a crash of its own.
 func Vacuum(ctx context.Context, place string, before time.Time, dryRun bool) (removed []string, err error) {

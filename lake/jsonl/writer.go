@@ -33,6 +33,7 @@ type writer struct {
 	codec   codec
 
 	ends    map[sink.Partition]int64 // what the chains say, as last seen; sink.NoOffset for none
+	rounds  map[sink.Partition]round // of the ends
 	links   map[sink.Partition]int   // manifests put since the hint was written
 	commits int64
 
@@ -47,7 +48,7 @@ func openWriter(ctx context.Context, l *landing, env sink.Env) (*writer, error) 
 		env.Now = time.Now
 	}
 	w := &writer{landing: l, env: env, log: env.Logger.With("sink", env.Name, "landing", l.place), codec: codecs[l.opts.compression],
-		store: l.opts.store, ends: map[sink.Partition]int64{}, links: map[sink.Partition]int{}}
+		store: l.opts.store, ends: map[sink.Partition]int64{}, rounds: map[sink.Partition]round{}, links: map[sink.Partition]int{}}
 	if w.store == nil {
 		var err error
 		if w.store, err = object.Open(ctx, l.place); err != nil {
@@ -78,21 +79,29 @@ func (w *writer) Progress(ctx context.Context, parts []sink.Partition) (map[sink
 
 // end reads where a partition's chain ends, and remembers it.
 func (w *writer) end(ctx context.Context, p sink.Partition) (int64, error) {
-	m, err := newest(ctx, w.store, p)
+	m, r, err := newest(ctx, w.store, p)
 	if err != nil {
 		return 0, fmt.Errorf("landing %s: %w", w.landing.place, err)
 	}
-	w.ends[p] = sink.NoOffset
+	w.ends[p], w.rounds[p] = sink.NoOffset, r
 	if m == nil {
 		return sink.NoOffset, nil
 	}
-	if m.Sink != "" && (m.Application != w.env.ApplicationID || m.Sink != w.env.Name) {
-		return 0, &sink.RefusedError{Table: w.landing.place,
-			Reason: fmt.Sprintf("sink %s of application %s has landed %s here, not sink %s of %s", m.Sink, m.Application, p, w.env.Name, w.env.ApplicationID),
-			Advice: "give each sink a place of its own, or keep the names of the one that began here"}
+	if err := w.mayFollow(m, p); err != nil {
+		return 0, err
 	}
 	w.ends[p] = m.Next()
 	return m.Next(), nil
+}
+
+// mayFollow refuses what another sink has landed.
+func (w *writer) mayFollow(m *Manifest, p sink.Partition) error {
+	if m.Sink != "" && (m.Application != w.env.ApplicationID || m.Sink != w.env.Name) {
+		return &sink.RefusedError{Table: w.landing.place,
+			Reason: fmt.Sprintf("sink %s of application %s has landed %s here, not sink %s of %s", m.Sink, m.Application, p, w.env.Name, w.env.ApplicationID),
+			Advice: "give each sink a place of its own, or keep the names of the one that began here"}
+	}
+	return nil
 }
 
 // NewBatch implements sink.Writer.
@@ -230,7 +239,7 @@ func (w *writer) land(ctx context.Context, b *batch, due []sink.Move) (attempts 
 			continue
 		}
 		g.Go(func() error {
-			tries[i], errs[i] = w.put(ctx, m.Partition, b.manifests[m.Partition])
+			tries[i], errs[i] = w.put(ctx, w.rounds[m.Partition], b.manifests[m.Partition])
 			return nil
 		})
 	}
@@ -297,7 +306,7 @@ func (w *writer) hints(ctx context.Context, moves []sink.Move) {
 		if w.links[m.Partition]++; w.links[m.Partition] < hintEvery {
 			continue
 		}
-		if err := writeHint(ctx, w.store, m.Partition, max(m.From, 0)); err != nil {
+		if err := writeHint(ctx, w.store, w.rounds[m.Partition], max(m.From, 0)); err != nil {
 			w.log.Debug("the way to the newest manifest could not be noted; it is found by a longer listing", "partition", m.Partition.String(), "error", err)
 			continue
 		}

@@ -34,7 +34,8 @@ type Truncater interface {
 	Sink
 	// Truncate does that, or without execute says what it would do and changes nothing. inputs are the topics that the sink reads. What was done
 	// already is not done again. Writers that still have the table open are fenced.
-	// Errors: *RefusedError if this table may not be emptied; any other error leaves the table as it was or emptied, never in between.
+	// Errors: *RefusedError if this table may not be emptied; any other error leaves the table as it was or emptied, never in between. (Where progress is kept
+	// for each partition apart, that holds for each.)
 	Truncate(ctx context.Context, env Env, inputs []string, execute bool) (Truncation, error)
 }
 

@@ -1,0 +1,116 @@
+package jsonl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/tributary-io/tributary/lake/object"
+	"github.com/tributary-io/tributary/lake/sink"
+)
+
+// maxTruncations bounds the tries of an emptying. Each is lost to a writer's commit, and nobody should land now.
+const maxTruncations = 20
+
+// Truncate implements sink.Truncater. It puts a manifest at the end of each partition's chain that says that the landing was emptied: it takes the name that a writer's
+// next commit wants, so that one that still goes on is fenced, and those that look find that nothing has landed. Partitions are emptied one by one: after an
+// error some may be, and those are as they should be.
+func (l *landing) Truncate(ctx context.Context, env sink.Env, inputs []string, execute bool) (out sink.Truncation, err error) {
+	store, err := l.storeToTruncate(ctx)
+	if err != nil || store == nil {
+		return sink.Truncation{Version: -1}, err
+	}
+	w := &writer{landing: l, env: env, log: env.Logger, store: store}
+	if w.log == nil {
+		w.log = slog.New(slog.DiscardHandler)
+	}
+	if w.env.Now == nil {
+		w.env.Now = time.Now
+	}
+	all, err := partitions(ctx, store)
+	if err != nil {
+		return out, fmt.Errorf("landing %s: %w", l.place, err)
+	}
+	own := slices.DeleteFunc(all, func(p sink.Partition) bool { return !slices.Contains(inputs, p.Topic) })
+	for _, p := range own { // before any is emptied
+		if err := w.count(ctx, p, &out); err != nil {
+			return out, err
+		}
+	}
+	if out.Changed = out.Partitions > 0; !out.Changed || !execute {
+		return out, nil
+	}
+	for _, p := range own {
+		if err := w.empty(ctx, p); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// storeToTruncate opens the landing's store, without making a folder; nil if there is none.
+func (l *landing) storeToTruncate(ctx context.Context) (object.Store, error) {
+	if l.opts.store != nil {
+		return l.opts.store, nil
+	}
+	if !strings.Contains(l.place, "://") {
+		if _, err := os.Stat(l.place); errors.Is(err, os.ErrNotExist) {
+			return nil, nil
+		}
+	}
+	store, err := object.Open(ctx, l.place)
+	if err != nil {
+		return nil, fmt.Errorf("landing %s: %w", l.place, err)
+	}
+	return store, nil
+}
+
+// count adds to a truncation what a partition has landed, if this sink may empty it.
+func (w *writer) count(ctx context.Context, p sink.Partition, out *sink.Truncation) error {
+	m, _, err := newest(ctx, w.store, p)
+	if err != nil {
+		return fmt.Errorf("landing %s: %w", w.landing.place, err)
+	}
+	if m == nil {
+		return nil
+	}
+	if err := w.mayFollow(m, p); err != nil {
+		return err
+	}
+	c, err := OpenStore(w.store).Coverage(ctx, p)
+	if err != nil {
+		return err
+	}
+	out.Partitions++
+	out.Rows, out.Files, out.Bytes = out.Rows+c.Rows, out.Files+int(c.Files), out.Bytes+c.Bytes
+	out.Version += c.Manifests
+	return nil
+}
+
+// empty ends a partition's round, if anything is in it.
+func (w *writer) empty(ctx context.Context, p sink.Partition) error {
+	for range maxTruncations {
+		last, r, err := newest(ctx, w.store, p)
+		if err != nil || last == nil {
+			return err
+		}
+		m := &Manifest{Format: formatName, Version: closingVersion, ID: uuid.NewString(), Written: w.env.Now().UTC(), Application: last.Application, Sink: last.Sink,
+			Topic: p.Topic, TopicID: uuid.UUID(p.TopicID).String(), Partition: p.Partition, Round: r.number, Emptied: true, Start: last.Next(), End: last.Next()}
+		text, err := m.encode()
+		if err != nil {
+			return err
+		}
+		if _, err := w.put(ctx, r, &pending{manifest: m, text: text}); !errors.Is(err, errLost) {
+			return err
+		}
+	}
+	return &sink.RefusedError{Table: w.landing.place, Reason: fmt.Sprintf("others land %s all the time: %d tries to empty it were overtaken", p, maxTruncations),
+		Advice: "stop what lands there, and do it again"}
+}
