@@ -43,6 +43,17 @@ func KeyWithoutWindow[W any](s serde.Serde[W], topic string) func(dst []byte, ke
 	return nil
 }
 
+// KeyInWindow is the serde of the keys in windows, of a serde that TimeWindowedSerde or SessionWindowedSerde made; nil of others.
+func KeyInWindow[K, W any](s serde.Serde[W]) serde.Serde[K] {
+	if n, ok := s.(nonAliasing[W]); ok {
+		s = n.TopicBound
+	}
+	if w, ok := s.(interface{ keySerde() serde.Serde[K] }); ok {
+		return w.keySerde()
+	}
+	return nil
+}
+
 type timeWindowedSerde[K any] struct {
 	key  serde.Serde[K]
 	size int64
@@ -73,6 +84,8 @@ func (s timeWindowedSerde[K]) Decode(data []byte) (w Windowed[K], err error) {
 	w.Key, err = s.key.Decode(data[:n:n])
 	return w, err
 }
+
+func (s timeWindowedSerde[K]) keySerde() serde.Serde[K] { return s.key }
 
 // ForTopic implements serde.TopicBound.
 func (s timeWindowedSerde[K]) ForTopic(topic string, isKey bool) serde.Serde[Windowed[K]] {
@@ -117,6 +130,8 @@ func (s sessionWindowedSerde[K]) Decode(data []byte) (w Windowed[K], err error) 
 	w.Key, err = s.key.Decode(data[:n:n])
 	return w, err
 }
+
+func (s sessionWindowedSerde[K]) keySerde() serde.Serde[K] { return s.key }
 
 // ForTopic implements serde.TopicBound.
 func (s sessionWindowedSerde[K]) ForTopic(topic string, isKey bool) serde.Serde[Windowed[K]] {

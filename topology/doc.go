@@ -36,8 +36,8 @@
 // # Serdes
 //
 // Sources name the serdes of their keys and values. What an operator makes has the built-in serde of its Go type (see package serde),
-// else that of its input if the type stays the same, else the one given by the options [KeySerde] and [ValueSerde]. Where a topic, a
-// store or a repartition needs a serde that is unknown, Build says so.
+// else that of its input if the type stays the same, or if the key is taken out of its window, else the one given by the options [KeySerde]
+// and [ValueSerde]. Where a topic, a store or a repartition needs a serde that is unknown, Build says so.
 //
 // # Names
 //

@@ -367,15 +367,18 @@ func valueSerde[V any](s *settings, fallback serde.Serde[V]) serde.Serde[V] {
 }
 
 // inferred is the serde of a type that an operator made of type From: the built-in one, else that of its input if the Go type is the
-// same. An interface may hold anything, so it inherits none.
+// same, or that of the keys in the input's windows. An interface may hold anything, so it inherits none.
 func inferred[From, To any](from serde.Serde[From]) serde.Serde[To] {
 	if s, ok := serde.Default[To](); ok {
 		return s
 	}
-	if same, ok := from.(serde.Serde[To]); ok && reflect.TypeFor[To]().Kind() != reflect.Interface {
+	if reflect.TypeFor[To]().Kind() == reflect.Interface {
+		return nil
+	}
+	if same, ok := from.(serde.Serde[To]); ok {
 		return same
 	}
-	return nil
+	return processors.KeyInWindow[To](from)
 }
 
 // partitioning is how the partitions of a sink's records are chosen; its zero value leaves it to the key.

@@ -34,6 +34,7 @@ type avroSerdes struct {
 
 func warmer(a, b degrees) degrees { return degrees{b.Station, a.Celsius + b.Celsius} }
 
+// withoutWindow gives keys whose serde is known, since it is that of the keys in the windows.
 func withoutWindow(_ topology.Window[station], m degrees) (station, degrees) {
 	return station{m.Station}, m
 }
@@ -54,11 +55,11 @@ var avroTopologies = map[string]func(b *topology.Builder, s avroSerdes){
 	},
 	"suppressed windows": func(b *topology.Builder, s avroSerdes) {
 		b.Stream("left", s.key, s.value).GroupByKey().Windowed(topology.Tumbling(time.Millisecond)).
-			Reduce(warmer, topology.Store("sums")).EmitFinal(topology.Name("final")).ToStream().Map(withoutWindow, topology.KeySerde(s.key)).To("out")
+			Reduce(warmer, topology.Store("sums")).EmitFinal(topology.Name("final")).ToStream().Map(withoutWindow).To("out")
 	},
 	"suppressed sessions": func(b *topology.Builder, s avroSerdes) {
 		b.Stream("left", s.key, s.value).GroupByKey().Sessions(topology.Session(time.Millisecond)).
-			Reduce(warmer, topology.Store("sums")).EmitFinal(topology.Name("final")).ToStream().Map(withoutWindow, topology.KeySerde(s.key)).To("out")
+			Reduce(warmer, topology.Store("sums")).EmitFinal(topology.Name("final")).ToStream().Map(withoutWindow).To("out")
 	},
 	"windows that close": func(b *topology.Builder, s avroSerdes) {
 		b.Stream("left", s.key, s.value).GroupByKey().Windowed(topology.Sliding(time.Millisecond), topology.EmitOnClose()).
@@ -66,7 +67,7 @@ var avroTopologies = map[string]func(b *topology.Builder, s avroSerdes){
 	},
 	"windows grouped anew": func(b *topology.Builder, s avroSerdes) {
 		b.Stream("left", s.key, s.value).GroupByKey().Windowed(topology.Tumbling(time.Millisecond)).
-			Reduce(warmer, topology.Store("sums")).GroupBy(withoutWindow, topology.KeySerde(s.key)).Reduce(warmer, warmer, topology.Store("again")).ToStream().To("out")
+			Reduce(warmer, topology.Store("sums")).GroupBy(withoutWindow).Reduce(warmer, warmer, topology.Store("again")).ToStream().To("out")
 	},
 	"outer join of streams": func(b *topology.Builder, s avroSerdes) {
 		b.Stream("left", s.key, s.value).OuterJoinStream(b.Stream("right", s.key, s.value), func(l, r *degrees) degrees {
