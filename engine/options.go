@@ -168,7 +168,8 @@ func (c *config) check() error {
 func Brokers(addrs ...string) Option { return func(c *config) { c.brokers = addrs } }
 
 // Client adds options to all of the engine's clients: TLS, SASL, a dialer, a rack. Options for groups, transactions and consuming are
-// the engine's own.
+// the engine's own. kgo.MaxBufferedRecords is how many records may be on their way to the brokers, 20,000 if it isn't given: raise it for small records
+// and brokers that are far away.
 func Client(opts ...kgo.Opt) Option { return func(c *config) { c.client = append(c.client, opts...) } }
 
 // ClientIDPrefix is put in front of the names by which the instance's clients introduce themselves to brokers, "<application id>-<role>": for

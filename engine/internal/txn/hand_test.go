@@ -1,11 +1,52 @@
 package txn
 
 import (
+	"log/slog"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tributary-io/tributary/engine/internal/brokertest"
 )
+
+// What the client's options say of the number of records on their way goes before the default, and Waiting knows.
+func TestClientsBoundOfRecords(t *testing.T) {
+	const bound = 3
+	p := New(Config{
+		Client:  []kgo.Opt{kgo.SeedBrokers(brokertest.Embedded(t).Addrs...), kgo.MaxBufferedRecords(bound), kgo.UnknownTopicRetries(-1)},
+		Records: 20_000, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err := p.Reset(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h := p.Hand()
+	produce := func() {
+		if err := h.Produce(t.Context(), Record{Topic: "nowhere", Timestamp: 1}); err != nil { // it waits for a topic that never comes
+			t.Error(err)
+		}
+	}
+	for range bound {
+		produce()
+	}
+	if _, waiting := p.Waiting(); waiting {
+		t.Fatal("a record waits for room although there was enough")
+	}
+	done := make(chan struct{})
+	go func() { produce(); close(done) }()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, waiting := p.Waiting(); waiting {
+			break
+		}
+		if time.Now().After(end) {
+			t.Error("no record waits for room")
+			break
+		}
+	}
+	p.Close()
+	<-done
+}
 
 // Entries that were acknowledged are used again, each by one at a time, and none is lost.
 func TestSparesComeBack(t *testing.T) {

@@ -24,6 +24,7 @@ type Config struct {
 	// instance that takes over, wait for a dead one.
 	Timeout time.Duration
 	// Records and Bytes bound what is on its way to the brokers; who produces more waits. 0: the client's own bound for Records, none for Bytes.
+	// kgo.MaxBufferedRecords in Client goes before Records.
 	Records, Bytes int
 	Logger         *slog.Logger
 }
@@ -80,13 +81,14 @@ func New(cfg Config) *Producer {
 // ended by the coordinator, and older producers of the same id are fenced. It retries until ctx ends.
 func (p *Producer) Reset(ctx context.Context) error {
 	p.Close()
-	opts := append([]kgo.Opt{}, p.cfg.Client...)
+	var opts []kgo.Opt
+	if p.cfg.Records > 0 {
+		opts = append(opts, kgo.MaxBufferedRecords(p.cfg.Records))
+	}
+	opts = append(opts, p.cfg.Client...)
 	opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if p.cfg.TransactionalID != "" {
 		opts = append(opts, kgo.TransactionalID(p.cfg.TransactionalID), kgo.TransactionTimeout(p.cfg.Timeout))
-	}
-	if p.cfg.Records > 0 {
-		opts = append(opts, kgo.MaxBufferedRecords(p.cfg.Records))
 	}
 	if p.cfg.Bytes > 0 {
 		opts = append(opts, kgo.MaxBufferedBytes(p.cfg.Bytes))
@@ -222,7 +224,8 @@ func (p *Producer) Waiting() (taken int64, waiting bool) {
 	if client == nil {
 		return taken, false
 	}
+	records, _ := client.OptValue(kgo.MaxBufferedRecords).(int64)
+	bytes, _ := client.OptValue(kgo.MaxBufferedBytes).(int64)
 	// The client counts those that wait, too.
-	waiting = p.cfg.Records > 0 && client.BufferedProduceRecords() > int64(p.cfg.Records) || p.cfg.Bytes > 0 && client.BufferedProduceBytes() > int64(p.cfg.Bytes)
-	return taken, waiting
+	return taken, client.BufferedProduceRecords() > records || bytes > 0 && client.BufferedProduceBytes() > bytes
 }
