@@ -80,7 +80,7 @@ func (e *StoreTypesError) Error() string {
 	return fmt.Sprintf("store %s: %s; give the serdes that the topology gives the store, or serde.Bytes for the bytes as they are", e.Store, strings.Join(wrong, ", and "))
 }
 
-// CheckStoreTypes returns a *StoreTypesError if a store's keys or values are of other Go types than K and V. []byte stands for what is stored as it is.
+// CheckStoreTypes returns a *StoreTypesError if a store's keys or values are of other Go types than K and V. []byte, of either, stands for what is stored as it is.
 // Where nothing is known of the store's types, and for interfaces, there is nothing to compare.
 func CheckStoreTypes[K, V any](p *Plan, store string) error {
 	r, ok := p.Renderer(store)
@@ -91,9 +91,10 @@ func CheckStoreTypes[K, V any](p *Plan, store string) error {
 	return &StoreTypesError{store, r.KeyType, r.ValueType, key, value}
 }
 
-// readAs reports whether what is stored as one type may be asked for as another.
+// readAs reports whether what is stored as one type may be asked for as another. Bytes may be anything: who asks knows what they are.
 func readAs(stored, asked reflect.Type) bool {
-	return stored == asked || asked == reflect.TypeFor[[]byte]() || stored.Kind() == reflect.Interface || asked.Kind() == reflect.Interface
+	raw := reflect.TypeFor[[]byte]()
+	return stored == asked || stored == raw || asked == raw || stored.Kind() == reflect.Interface || asked.Kind() == reflect.Interface
 }
 
 // Renderer turns keys and values of a store from and into what people and JSON can show, by the store's own serdes.
