@@ -104,8 +104,7 @@ func TestAtLeastOnceInAStorm(t *testing.T) {
 }
 
 // A broker of real Kafka that is killed, and one that doesn't answer for a while, lose nothing.
-func TestAtLeastOnceOutlivesBrokers(t *testing.T) {
-	kafka := realkafka.Start(t, 3)
+func atLeastOnceOutlivesBrokers(t *testing.T, kafka *realkafka.Cluster) {
 	a := newApp(t, &brokertest.Cluster{Addrs: kafka.Addrs()}, "alobrokers")
 	for _, suffix := range []string{"in", "out"} {
 		a.create(suffix, 3)

@@ -146,11 +146,17 @@ func TestBrokerGoesAwayAndComesBack(t *testing.T) {
 	}
 }
 
-// Brokers of three are killed and restarted one after the other under load, each the leader of something: two instances go on, and every
-// input counts once.
-func TestBrokersAreKilledOneByOne(t *testing.T) {
+// One cluster of three brokers, which takes long to start, serves the tests in which some of them are killed, stopped and restarted.
+func TestBrokersComeAndGo(t *testing.T) {
 	t.Parallel()
 	k := realkafka.Start(t, 3)
+	t.Run("exactly once", func(t *testing.T) { brokersAreKilledOneByOne(t, k) })
+	t.Run("at least once", func(t *testing.T) { atLeastOnceOutlivesBrokers(t, k) })
+}
+
+// Brokers of three are killed and restarted one after the other under load, each the leader of something: two instances go on, and every
+// input counts once.
+func brokersAreKilledOneByOne(t *testing.T, k *realkafka.Cluster) {
 	a := newApp(t, &brokertest.Cluster{Addrs: k.Addrs()}, "brokers")
 	a.create("in", 6)
 	a.create("out", 3)
