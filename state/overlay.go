@@ -72,7 +72,7 @@ const (
 )
 
 // rawKey is the key of a raw record.
-func (o *overlay) rawKey(r *logRecord) []byte { return o.buf[r.at : r.at+r.of : r.at+r.of] }
+func (o *overlay) rawKey(r *logRecord) []byte { return notNil(o.buf[r.at : r.at+r.of : r.at+r.of]) }
 
 // logValue is a record's value, nil for a tombstone.
 func (o *overlay) logValue(r *logRecord) []byte {
