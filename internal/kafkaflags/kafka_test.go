@@ -38,7 +38,7 @@ func TestConnects(t *testing.T) {
 			return err
 		}
 		defer client.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 		defer cancel()
 		return client.Ping(ctx)
 	}
