@@ -60,7 +60,7 @@ func (n *slidingAggregator[K, V, A]) process(r *Record[K, V]) error {
 		n.rt.Dropped(nullReason(r.KeyNull))
 		return nil
 	}
-	moved := n.time.observe(r.Timestamp)
+	moved := n.time.observe(r.Timestamp) && n.rows.timed
 	n.record, n.closeTime = r, n.time.now-n.grace
 	if r.Timestamp+n.difference < n.closeTime {
 		n.rt.Dropped(DroppedLate)

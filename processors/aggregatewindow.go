@@ -95,7 +95,7 @@ func (n *windowAggregator[K, V, A]) process(r *Record[K, V]) error {
 		n.rt.Dropped(DroppedNullKey)
 		return nil
 	}
-	moved := n.time.observe(r.Timestamp)
+	moved := n.time.observe(r.Timestamp) && n.rows.timed
 	n.closeTime = n.time.now
 	if !n.windows.Unlimited {
 		n.closeTime -= n.windows.GraceMs

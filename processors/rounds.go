@@ -51,7 +51,7 @@ type closedRows interface {
 }
 
 // sendClosed sends each row of it as a final result, at the row's time, and closes it. read makes the window and the row of where it is.
-func sendClosed[K, A any](out *updates[Windowed[K], A], it closedRows, headers []Header, read func() (Windowed[K], Row[A], error)) (err error) {
+func sendClosed[K, A any](node string, out *updates[Windowed[K], A], it closedRows, headers []Header, read func() (Windowed[K], Row[A], error)) (err error) {
 	defer func() {
 		if closed := it.Close(); err == nil {
 			err = fatal(closed)
@@ -61,6 +61,9 @@ func sendClosed[K, A any](out *updates[Windowed[K], A], it closedRows, headers [
 		key, row, err := read()
 		if err != nil {
 			return err
+		}
+		if row.Timestamp < 0 {
+			return &NegativeTimeError{Node: node, Timestamp: row.Timestamp}
 		}
 		change := Change[A]{New: row.Value, NewNull: row.Null, OldNull: true, IsLatest: true}
 		if err := out.send(key, change, row.Timestamp, headers); err != nil {

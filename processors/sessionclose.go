@@ -31,7 +31,7 @@ func (c *sessionCloser[K, A]) close(closeTime, incoming int64, headers []Header)
 }
 
 func (c *sessionCloser[K, A]) sendAll(it state.SessionIterator, headers []Header) error {
-	return sendClosed(c.out, it, headers, func() (key Windowed[K], row Row[A], err error) {
+	return sendClosed(c.rt.NodeName(), c.out, it, headers, func() (key Windowed[K], row Row[A], err error) {
 		key.Window = Window{Start: it.Start(), End: it.End()}
 		if key.Key, err = c.rows.decodeKeyShared(it.Key()); err != nil {
 			return key, row, err

@@ -9,7 +9,8 @@ import (
 // windowCloser sends the results of closed windows.
 //
 // Kafka Streams first stores the record that closes windows. If it moves stream time far enough, the store has expired those windows
-// by then, and their results are lost. Here they are sent before the record is stored.
+// by then, and their results are lost. Here they are sent before the record is stored, but for those of a plain store, whose rows have no time that
+// a result could have: that is an error of the record, which is stored, as in Kafka Streams.
 type windowCloser[K, A any] struct {
 	rounds
 	rows    *windowRows[K, A]
@@ -47,12 +48,12 @@ func (c *windowCloser[K, A]) close(closeTime, incoming int64, headers []Header) 
 }
 
 func (c *windowCloser[K, A]) sendAll(it state.WindowIterator, headers []Header) error {
-	return sendClosed(c.out, it, headers, func() (key Windowed[K], row Row[A], err error) {
+	return sendClosed(c.rt.NodeName(), c.out, it, headers, func() (key Windowed[K], row Row[A], err error) {
 		key.Window = Window{Start: it.Start(), End: c.windows.end(it.Start())}
 		if key.Key, err = c.rows.decodeKeyShared(it.Key()); err != nil {
 			return key, row, err
 		}
-		row, err = c.rows.decodeShared(it.Value(), it.Timestamp())
+		row, err = c.rows.decodeShared(it.Value(), c.rows.time(it.Timestamp()))
 		return key, row, err
 	})
 }

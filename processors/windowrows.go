@@ -9,11 +9,11 @@ import (
 // windowRows is rows for a window store: the row of a key and a window's start.
 type windowRows[K, V any] struct {
 	coder[K, V]
-	bytes       state.WindowBytes
-	timestamped bool
-	retention   int64      // ms
-	held        *coalesced // of a store whose updates wait for the commit
-	row         []byte     // names the row that is written, for held
+	bytes     state.WindowBytes
+	timed     bool       // its rows have times, if only while they are cached
+	retention int64      // ms
+	held      *coalesced // of a store whose updates wait for the commit
+	row       []byte     // names the row that is written, for held
 }
 
 func openWindowRows[K, V any](rt Runtime, s Store[K, V]) (*windowRows[K, V], error) {
@@ -21,7 +21,7 @@ func openWindowRows[K, V any](rt Runtime, s Store[K, V]) (*windowRows[K, V], err
 	if err != nil {
 		return nil, fatal(err)
 	}
-	t := &windowRows[K, V]{coder: newCoder(rt, s, spec), timestamped: spec.Kind == state.TimestampedWindow, retention: spec.RetentionMs}
+	t := &windowRows[K, V]{coder: newCoder(rt, s, spec), timed: spec.Kind == state.TimestampedWindow || spec.CachesRecords(), retention: spec.RetentionMs}
 	t.bytes, err = rt.Stores().WindowBytes(s.Name)
 	return t, fatal(err)
 }
@@ -57,7 +57,7 @@ func (t *windowRows[K, V]) flush(out *updates[Windowed[K], V], end func(start in
 		switch {
 		case now.Null:
 			ts = row.by.Timestamp
-		case !t.timestamped:
+		case ts < 0:
 			ts = row.ts
 		}
 		return out.forward(Windowed[K]{Key: key, Window: Window{Start: start, End: end(start)}}, c, ts, row.by.Headers)
@@ -91,9 +91,9 @@ func (t *windowRows[K, V]) find(key K, start int64) (Row[V], error) {
 	return t.decodeGot(data, t.time(ts))
 }
 
-// time is a row's time, which a plain store doesn't keep.
+// time is a row's time, which a plain store keeps only as long as it is cached.
 func (t *windowRows[K, V]) time(ts int64) int64 {
-	if !t.timestamped {
+	if !t.timed {
 		return NoTimestamp
 	}
 	return ts

@@ -65,7 +65,8 @@ type KeyValueIterator interface {
 // in-memory or time-ordered store goes by start, then key.
 type WindowBytes interface {
 	// Put sets the value of the window; nil deletes it. expired reports that the window was too old to be kept: the put did
-	// nothing to the store, and counts as a dropped record. In a store that retains duplicates every put adds an entry, and a
+	// nothing to the store, and counts as a dropped record. (In memory, where updates are coalesced, the row is there until its segment
+	// expires, as it would be in Kafka Streams' record cache.) In a store that retains duplicates every put adds an entry, and a
 	// nil value does nothing.
 	Put(key, value []byte, start, ts int64) (expired bool, err error)
 	// Get appends the value of one window to dst.

@@ -17,9 +17,10 @@ type recordCache struct {
 }
 
 // CachesRecords tells whether the store shows more than it keeps, for a while: rows that a LRU map has forgotten, the times of a plain store
-// that serves a table. KeyValueBytes gives these times then, -1 where they aren't known any more.
+// that serves a table. KeyValueBytes and WindowBytes give these times then, -1 where they aren't known any more.
 func (s *Spec) CachesRecords() bool {
-	return s.Caching && (s.MaxEntries > 0 || s.Kind == KeyValue && !s.Unsent)
+	plain := s.Kind == KeyValue || s.Kind == Window && !s.RetainDuplicates
+	return s.Caching && (s.MaxEntries > 0 || plain && !s.Unsent)
 }
 
 // get appends the value of key to dst.
@@ -45,10 +46,25 @@ func (c *recordCache) put(key, value []byte, ts int64) {
 	c.rows.set(h, key, c.buf, recordCacheBytes)
 }
 
+// time is the time of what was put, -1 where it isn't known any more.
+func (c *recordCache) time(key []byte) int64 {
+	buf, ok := c.rows.get(rowHash(key), key, c.buf[:0])
+	if !ok {
+		return noTime
+	}
+	c.buf = buf
+	return getTS(buf)
+}
+
 // cached tells whether a store has a record cache.
-func cached(b KeyValueBytes) bool {
-	s, ok := b.(*keyValue)
-	return ok && s.cache != nil
+func cached(b any) bool {
+	switch s := b.(type) {
+	case *keyValue:
+		return s.cache != nil
+	case *window:
+		return s.cache != nil
+	}
+	return false
 }
 
 // GetKept reads the value of a key as the store keeps it, whatever is cached; nil if there is none.
@@ -63,8 +79,15 @@ func GetKept(b KeyValueBytes, key []byte) (value []byte, ok bool, err error) {
 
 func (db *DB) dropRecordCaches() {
 	for _, s := range db.stores {
-		if kv, ok := s.impl.(*keyValue); ok && kv.cache != nil {
-			kv.cache.rows.clear()
+		switch impl := s.impl.(type) {
+		case *keyValue:
+			if impl.cache != nil {
+				impl.cache.rows.clear()
+			}
+		case *window:
+			if impl.cache != nil {
+				impl.cache.rows.clear()
+			}
 		}
 	}
 }

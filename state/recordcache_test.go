@@ -102,3 +102,79 @@ func TestCachedRowsOfLRU(t *testing.T) {
 		t.Errorf("%d of %d rows show", n, many)
 	}
 }
+
+// A plain window store of a table whose updates are coalesced has times, until what it was given is dropped; one without a cache has none.
+func TestCachedTimesOfPlainWindows(t *testing.T) {
+	for _, caching := range []bool{true, false} {
+		spec := state.Spec{Name: "st", Kind: state.Window, RetentionMs: 100, WindowSizeMs: 10, Caching: caching, Logged: true}
+		db, err := state.OpenMemory([]state.Spec{spec}, state.Options{Log: quiet})
+		must(t, err)
+		s, err := state.NewTimestampedWindow(db, "st", serde.NewCodec(serde.String), serde.NewCodec(serde.String))
+		must(t, err)
+		want := func(time int64) {
+			t.Helper()
+			_, got, ok, err := s.Get("a", 10)
+			must(t, err)
+			if !ok || got != time {
+				t.Errorf("caching %v: Get gives the time %d (there: %v), want %d", caching, got, ok, time)
+			}
+			for e, err := range s.All(state.Forward) {
+				must(t, err)
+				if e.Timestamp != time {
+					t.Errorf("caching %v: a scan gives the time %d, want %d", caching, e.Timestamp, time)
+				}
+			}
+		}
+		_, err = s.Put("a", "1", 10, 17)
+		must(t, err)
+		gen, err := db.Seal()
+		must(t, err)
+		must(t, gen.Apply(nil, nil))
+		if caching {
+			want(17)
+		} else {
+			want(-1)
+		}
+		must(t, db.Drop())
+		want(-1)
+		must(t, db.Close())
+	}
+}
+
+// A window that a store in memory refuses is there as long as a cache would have it, where updates are coalesced, and counts as refused.
+func TestCachedWindowIsThereThoughRefused(t *testing.T) {
+	spec := state.Spec{Name: "st", Kind: state.TimestampedWindow, RetentionMs: 10, SegmentIntervalMs: 100, WindowSizeMs: 5, Caching: true, InMemory: true}
+	db, err := state.OpenMemory([]state.Spec{spec}, state.Options{Log: quiet})
+	must(t, err)
+	s, err := state.NewTimestampedWindow(db, "st", serde.NewCodec(serde.String), serde.NewCodec(serde.String))
+	must(t, err)
+	_, err = s.Put("a", "1", 50, 50)
+	must(t, err)
+	refused, err := s.Put("a", "2", 20, 21)
+	must(t, err)
+	if v, _, ok, err := s.Get("a", 20); err != nil || !refused || !ok || v != "2" {
+		t.Errorf("refused: %v; there: %q, %v, %v", refused, v, ok, err)
+	}
+	must(t, db.Close())
+}
+
+// An empty key is logged as such: in a topic that is compacted a record without a key is refused.
+func TestVersionsOfTheEmptyKeyAreLogged(t *testing.T) {
+	db, err := state.OpenMemory([]state.Spec{{Name: "st", Kind: state.Versioned, HistoryMs: 100, Logged: true}}, state.Options{Log: quiet})
+	must(t, err)
+	s, err := state.NewVersioned(db, "st", serde.NewCodec(serde.String), serde.NewCodec(serde.String))
+	must(t, err)
+	for range 3 {
+		_, _, err = s.Delete("", 2) // writes nothing but the log
+		must(t, err)
+		gen, err := db.Seal()
+		must(t, err)
+		for r := range gen.Changelog() {
+			if r.Key == nil {
+				t.Error("the delete has no key")
+			}
+		}
+		must(t, gen.Apply(nil, nil))
+	}
+	must(t, db.Close())
+}

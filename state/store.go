@@ -234,7 +234,7 @@ func (a *access) cutHead(buf []byte, n int) (val []byte, ts int64, err error) {
 
 // logTime is the timestamp of a changelog record: the value's own, or that of the current record for tombstones and plain stores.
 func (a *access) logTime(val []byte, ts int64) int64 {
-	if val == nil || !a.spec.timestamped() {
+	if val == nil || !a.spec.timestamped() && !a.spec.CachesRecords() {
 		return a.now()
 	}
 	return ts

@@ -30,8 +30,18 @@ func NewWindow[K, V any](s Stores, name string, key serde.Codec[K], val serde.Co
 	return &WindowStore[K, V]{r}, nil
 }
 
-// NewTimestampedWindow gives the typed store of kind TimestampedWindow with that name.
+// NewTimestampedWindow gives the typed store of kind TimestampedWindow with that name. A plain one will do, too, as for NewTimestampedKeyValue.
 func NewTimestampedWindow[K, V any](s Stores, name string, key serde.Codec[K], val serde.Codec[V]) (*TimestampedWindowStore[K, V], error) {
+	if spec, ok := s.Spec(name); ok && spec.Kind == Window && !spec.RetainDuplicates {
+		r, err := openWindow(s, name, Window, key, val)
+		if err != nil {
+			return nil, err
+		}
+		if !cached(r.bytes) {
+			r.bytes = untimedWindows{r.bytes}
+		}
+		return &TimestampedWindowStore[K, V]{r}, nil
+	}
 	r, err := openWindow(s, name, TimestampedWindow, key, val)
 	if err != nil {
 		return nil, err

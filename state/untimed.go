@@ -53,3 +53,38 @@ func (u untimed) scan(it KeyValueIterator, err error) (KeyValueIterator, error) 
 type untimedIterator struct{ KeyValueIterator }
 
 func (untimedIterator) Timestamp() int64 { return noTime }
+
+// untimedWindows shows a plain window store, which doesn't cache its times, as a timestamped one.
+type untimedWindows struct{ WindowBytes }
+
+func (u untimedWindows) Get(key []byte, start int64, dst []byte) (value []byte, ts int64, ok bool, err error) {
+	value, _, ok, err = u.WindowBytes.Get(key, start, dst)
+	return value, noTime, ok, err
+}
+
+func (u untimedWindows) Fetch(key []byte, from, to int64, dir Direction) (WindowIterator, error) {
+	return untimedWindow(u.WindowBytes.Fetch(key, from, to, dir))
+}
+
+func (u untimedWindows) FetchRange(keyFrom, keyTo []byte, from, to int64, dir Direction) (WindowIterator, error) {
+	return untimedWindow(u.WindowBytes.FetchRange(keyFrom, keyTo, from, to, dir))
+}
+
+func (u untimedWindows) FetchAll(from, to int64, dir Direction) (WindowIterator, error) {
+	return untimedWindow(u.WindowBytes.FetchAll(from, to, dir))
+}
+
+func (u untimedWindows) All(dir Direction) (WindowIterator, error) {
+	return untimedWindow(u.WindowBytes.All(dir))
+}
+
+func untimedWindow(it WindowIterator, err error) (WindowIterator, error) {
+	if err != nil {
+		return nil, err
+	}
+	return untimedWindowIterator{it}, nil
+}
+
+type untimedWindowIterator struct{ WindowIterator }
+
+func (untimedWindowIterator) Timestamp() int64 { return noTime }

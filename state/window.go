@@ -17,6 +17,7 @@ import (
 type window struct {
 	access
 	noHooks
+	cache *recordCache // of the times of a plain store, nil if none would show; by rows as they are ordered by key
 }
 
 func (s *window) timeOrdered() bool { return s.spec.InMemory || s.spec.TimeOrdered }
@@ -101,17 +102,46 @@ func (s *window) Put(key, value []byte, start, ts int64) (expired bool, err erro
 		return s.putDuplicate(key, value, start, ts)
 	}
 	s.observe(start)
-	if s.expired(start) {
+	expired = s.expired(start)
+	if expired && (!s.spec.Caching || s.segment(start) < s.minLiveSegment(s.cur.streamTime)) {
 		// Kafka Streams logs what its store refused.
 		s.row = AppendWindowKey(s.row[:0], key, start, 0)
 		return true, s.logRaw(s.row, value, s.logTime(value, ts))
 	}
+	// What a store in memory refuses is there as long as Kafka Streams' record cache has it.
 	e, err := s.putRow(key, value, start, ts, 0)
 	if err != nil {
 		return false, err
 	}
+	if s.cache != nil {
+		s.cache.put(s.cachedKey(key, start), value, ts)
+	}
 	s.logRow(e, s.headLen(), s.logTime(value, ts))
-	return false, nil
+	return expired, nil
+}
+
+// cachedKey is what the record cache knows a row by.
+func (s *window) cachedKey(key []byte, start int64) []byte {
+	s.row2 = s.appendWindowByKey(s.row2[:0], key, start, 0)
+	return s.row2
+}
+
+// plainTime is the time of a plain store's row.
+func (s *window) plainTime(key []byte, start int64) int64 {
+	if s.cache == nil {
+		return 0
+	}
+	return s.cache.time(s.cachedKey(key, start))
+}
+
+func (s *window) dropped() error {
+	switch {
+	case s.cache != nil:
+		s.cache.rows.clear()
+	case !s.readOnly && s.spec.CachesRecords():
+		s.cache = &recordCache{}
+	}
+	return nil
 }
 
 // putDuplicate puts into a store that retains duplicates. The changelog has sequence numbers of its own, as in Kafka Streams: it counts
@@ -175,6 +205,9 @@ func (s *window) Get(key []byte, start int64, dst []byte) (value []byte, ts int6
 		return dst, 0, false, err
 	}
 	value, ts, err = s.cutHead(buf, n)
+	if !s.spec.timestamped() {
+		ts = s.plainTime(key, start)
+	}
 	return value, ts, err == nil, err
 }
 
@@ -326,7 +359,7 @@ func (it *windowIterator) Value() []byte { return it.val[it.head:] }
 
 func (it *windowIterator) Timestamp() int64 {
 	if it.head == 0 {
-		return 0
+		return it.s.plainTime(it.key, it.start)
 	}
 	return getTS(it.val)
 }

@@ -58,6 +58,7 @@ type windowing struct {
 	size    int64
 	least   int64 // of the retention
 	onClose bool
+	sliding bool
 }
 
 // windowStore declares the store of a windowed aggregation.
@@ -78,8 +79,9 @@ func (b *Builder) windowStore(s *settings, prefix string, w windowing) materiali
 			w.least, spec.RetentionMs)
 	}
 	m := b.finishStore(s, spec, prefix, !s.has(optNoLogging))
-	if w.onClose {
-		m.spec.Caching = false // results come once anyway
+	if w.onClose && (w.sliding || spec.Kind != state.Window) {
+		// Results come once anyway. Of a plain store they have times only as long as its rows are cached; Kafka Streams doesn't do that for sliding windows.
+		m.spec.Caching = false
 	}
 	return m
 }

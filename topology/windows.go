@@ -103,7 +103,7 @@ func (w Windows) windowing(onClose bool) windowing {
 	if w.kind == sliding {
 		least = addMs(w.sizeMs(), least) // the windows on both sides of a record
 	}
-	return windowing{kind: state.TimestampedWindow, size: w.sizeMs(), least: least, onClose: onClose}
+	return windowing{kind: state.TimestampedWindow, size: w.sizeMs(), least: least, onClose: onClose, sliding: w.kind == sliding}
 }
 
 func (w Windows) timeWindows() processors.TimeWindows {

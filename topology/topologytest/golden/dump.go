@@ -54,11 +54,7 @@ func (r *run) dumpStore(name string) (any, error) {
 	if entries == nil {
 		entries = []any{}
 	}
-	kind := v.kind
-	if types.untimed && kind == state.Window {
-		kind = state.TimestampedWindow
-	}
-	return map[string]any{"kind": kind.String(), "entries": entries}, err
+	return map[string]any{"kind": v.kind.String(), "entries": entries}, err
 }
 
 func (r *run) entries(name string, v *storeView) ([]any, error) {
@@ -85,9 +81,6 @@ func (r *run) entries(name string, v *storeView) ([]any, error) {
 	case state.Window:
 		for e, err := range v.window.All(state.Forward) {
 			shown := windowEntry(e.Key, e.Start, windowEnd(e.Start, v.windowSize), e.Value)
-			if r.build.stores[name].untimed {
-				shown["timestamp"] = int64(-1) // as of a timestamped store whose times aren't known
-			}
 			if r.build.stores[name] == (storeTypes{}) && r.plan.Stores[name].Spec.InMemory {
 				shown["timestamp"] = e.Start // Kafka Streams' in-memory stores of joins show the record's time, which is the start
 			}

@@ -41,6 +41,9 @@ func openStore(stores state.Stores, name string, types storeTypes) (*storeView, 
 	if types.untimed && spec.Kind == state.KeyValue {
 		spec.Kind = state.TimestampedKeyValue
 	}
+	if types.untimed && spec.Kind == state.Window {
+		spec.Kind = state.TimestampedWindow
+	}
 	v := &storeView{kind: spec.Kind, windowSize: spec.WindowSizeMs, history: spec.HistoryMs}
 	var err error
 	switch spec.Kind {

@@ -69,9 +69,6 @@ func inWindows[K any](key goType[K]) goType[topology.Window[K]] {
 			if t.window == sessionWindow {
 				return processors.SessionWindowedSerde(inner)
 			}
-			if t.size == maxInt64 {
-				return processors.TimeWindowedSerde(inner, 0) // without an end
-			}
 			return processors.TimeWindowedSerde(inner, t.size)
 		},
 	}
