@@ -16,47 +16,56 @@ import (
 
 // Under ParkLake a topic of dead letters that can't be written any more, since its right was taken or it was deleted, concerns those tasks alone that have
 // something for it. One transaction has the letters of all, so that the first refusal takes all of it back; from then on the topic counts as closed:
-// what would be written to it fails with the record that it is about, which parks its task there. Before each next try the brokers are asked.
+// what would be written to it fails with the record that it is about, which parks its task there. Before each next try the brokers are asked. A task that
+// can't be parked, since it has more than rows, ends the instance by that, as it would without ParkLake.
 
 // askingLetters bounds a question about a topic of dead letters, which keeps others that have one waiting.
 const askingLetters = 5 * time.Second
 
-// closedLetters are topics of dead letters that are closed. Workers ask; the conductor closes, while the gate is closed.
+// closedLetters are the topics that dead letters went to, by name. Workers ask; the conductor closes, while the gate is closed.
 type closedLetters struct {
 	mu     sync.Mutex
-	topics map[string]*closedTopic
+	topics map[string]*letterTopic
 }
 
-type closedTopic struct {
-	err   error
+type letterTopic struct {
+	err   error // why it is closed; nil while it isn't
 	tries int
 	next  time.Time // when the brokers are asked again
 }
 
-// closeLetters closes the topic of dead letters that a commit has failed by, and reports whether it was that. gone is what was found to be deleted; nil
-// if nothing was.
+// closeLetters closes the topic of dead letters that a commit has failed by, and reports whether it was that. gone is what was found to be deleted, other
+// topics of dead letters perhaps among it; nil if nothing was.
 func (e *Engine) closeLetters(cause, gone error) bool {
 	var produce *txn.ProduceError
-	if !e.cfg.parks || !errors.As(cause, &produce) || e.plan.InternalTopics[produce.Topic] != nil || slices.Contains(e.outputTopics(), produce.Topic) {
+	if !e.cfg.parks || !errors.As(cause, &produce) {
+		return false
+	}
+	c := &e.closed
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.topics[produce.Topic]
+	if t == nil || e.plan.InternalTopics[produce.Topic] != nil || slices.Contains(e.outputTopics(), produce.Topic) {
 		return false
 	}
 	why := topics.ErrMayNotWrite
 	if deleted := (*DeletedTopicsError)(nil); errors.As(gone, &deleted) {
-		if len(deleted.Sources) > 0 || !slices.Equal(deleted.Outputs, []string{produce.Topic}) {
+		if !slices.Contains(deleted.Outputs, produce.Topic) || !e.onlyLetters(deleted) {
 			return false
 		}
 		why = topics.ErrNoTopic
 	} else if gone != nil || !errors.Is(produce, kerr.TopicAuthorizationFailed) {
 		return false
 	}
-	c := &e.closed
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.topics == nil {
-		c.topics = map[string]*closedTopic{}
-	}
-	c.topics[produce.Topic] = &closedTopic{err: closedError(produce.Topic, why), next: e.cfg.clock().Add(firstRetry)}
+	*t = letterTopic{err: closedError(produce.Topic, why), next: e.cfg.clock().Add(firstRetry)}
 	return true
+}
+
+// onlyLetters tells whether nothing was deleted but what error handlers write to, and nothing of that was made anew with fewer partitions, which takes a
+// new start.
+func (e *Engine) onlyLetters(deleted *DeletedTopicsError) bool {
+	outputs := e.outputTopics()
+	return len(deleted.Sources)+len(deleted.Anew) == 0 && !slices.ContainsFunc(deleted.Outputs, func(topic string) bool { return slices.Contains(outputs, topic) })
 }
 
 // closedError tells what is to be done.
@@ -65,7 +74,7 @@ func closedError(topic string, why error) error {
 	if errors.Is(why, topics.ErrNoTopic) {
 		advice = "make it again"
 	}
-	return fmt.Errorf("dead letters can't be written to topic %s: %w; %s, and this goes on by itself", topic, why, advice)
+	return fmt.Errorf("dead letters can't be written to topic %s: %w; %s", topic, why, advice)
 }
 
 // lettersClosed is why nothing can be written to a topic of dead letters, nil if it isn't closed. Where it is time for that it asks the brokers.
@@ -74,27 +83,30 @@ func (e *Engine) lettersClosed(ctx context.Context, topic string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.topics[topic]
+	if t == nil {
+		if c.topics == nil {
+			c.topics = map[string]*letterTopic{}
+		}
+		c.topics[topic] = &letterTopic{}
+		return nil
+	}
+	if t.err == nil {
+		return nil
+	}
 	now := e.cfg.clock()
-	if t == nil || now.Before(t.next) {
-		return t.why()
+	if now.Before(t.next) {
+		return t.err
 	}
 	asking, cancel := context.WithTimeout(ctx, askingLetters)
 	why := topics.MayWrite(asking, e.control, topic)
 	cancel()
 	if why == nil {
 		e.log.Info("dead letters can be written again", "topic", topic)
-		delete(c.topics, topic)
+		t.err = nil
 		return nil
 	}
 	t.err = closedError(topic, why)
 	t.next = now.Add(retryIn(t.tries))
 	t.tries++
-	return t.err
-}
-
-func (t *closedTopic) why() error {
-	if t == nil {
-		return nil
-	}
 	return t.err
 }

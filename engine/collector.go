@@ -37,7 +37,7 @@ const arenaSize = 64 << 10
 
 // Send implements task.Collector.
 func (c *collector) Send(out *task.Out) error {
-	if c.r.spec.lake && c.e.cfg.parks { // it sends dead letters only
+	if out.About != nil && c.e.cfg.parks { // a dead letter
 		if err := c.e.lettersClosed(c.asking, out.Topic); err != nil {
 			return c.unanswered(err)
 		}

@@ -178,41 +178,92 @@ func TestTablesOfOneTaskArePausedTogether(t *testing.T) {
 	}
 }
 
-// A topic of dead letters that is deleted parks the task that has a letter for it. The other goes on, its letters too; and so
-// does the first when the topic is made again.
+// beside sends records that fail to the topic of dead letters beside their own. It knows these topics.
+type beside []string
+
+func (beside) HandleError(e *processors.ErrorContext) processors.Verdict {
+	return processors.Verdict{DeadLetterTopic: e.Topic + ".dead"}
+}
+func (b beside) DeadLetterTopics() []string { return b }
+
+// A topic of dead letters that is deleted parks the task that has a letter for it, also where another one is gone already. The others go on, their letters
+// too; and so do those that are parked when the topics are made again.
 func TestDeletedDeadLettersStayWithTheirTask(t *testing.T) {
 	a := newApp(t, brokertest.Embedded(t), "parkedletters")
-	tabs := []*table{newTable(), newTable()}
-	for i := range tabs {
+	var tabs []*table
+	var dead beside
+	for i := range 3 {
+		tabs = append(tabs, newTable())
 		a.create(fmt.Sprint("in", i), 1)
 		a.create(fmt.Sprint("in", i, ".dead"), 1)
+		dead = append(dead, a.topic(fmt.Sprint("in", i, ".dead")))
 	}
-	handlers := ErrorHandlers(processors.Handlers{Processing: processors.HandleErrors(func(e *processors.ErrorContext) processors.Verdict {
-		return processors.Verdict{DeadLetterTopic: e.Topic + ".dead"}
-	})})
-	i := a.start(side(a.name, tabs...), "i1", quickLake, ParkLake(), handlers, func(c *config) { c.vanish = time.Second })
-	bad := func(in string, good ...string) { a.produce(in, 1, append([]string{"bad"}, good...)...) }
-	bad("in0", "u0")
-	bad("in1", "u0")
-	eventually(t, "landed", func() bool { return tabs[0].count() == 1 && tabs[1].count() == 1 })
+	i := a.start(side(a.name, tabs...), "i1", quickLake, ParkLake(), ErrorHandlers(processors.Handlers{Processing: dead}), func(c *config) { c.vanish = time.Second })
+	lands := func(in, rows int) {
+		t.Helper()
+		a.produce(fmt.Sprint("in", in), 1, "bad", fmt.Sprint("u", rows-1))
+		eventually(t, fmt.Sprintf("row %d of %d", rows, in), func() bool { return tabs[in].count() == rows })
+	}
+	for in := range tabs {
+		lands(in, 1)
+	}
 	admin := kadm.NewClient(a.c.Client(t))
-	if _, err := admin.DeleteTopic(t.Context(), a.topic("in0.dead")); err != nil {
-		t.Fatal(err)
+	for in := range 2 {
+		if _, err := admin.DeleteTopic(t.Context(), dead[in]); err != nil {
+			t.Fatal(err)
+		}
+		a.produce(fmt.Sprint("in", in), 1, "bad", "u1")
+		i.await(t, "the task says why", func(s Stats) bool {
+			why := parkedIn(s)
+			return strings.Contains(why[fmt.Sprint(in, "_0")], dead[in]+": there is no such topic; make it again") && len(why) == in+1
+		})
+		lands(2, in+2)
 	}
-	bad("in0", "u1")
-	i.await(t, "the task says why", func(s Stats) bool {
-		why := parkedIn(s)
-		return strings.Contains(why["0_0"], a.topic("in0.dead")+": there is no such topic; make it again") && len(why) == 1
-	})
-	bad("in1", "u1")
-	eventually(t, "the other lands", func() bool { return tabs[1].count() == 2 })
-	a.create("in0.dead", 1)
-	eventually(t, "the first lands, too", func() bool { return tabs[0].count() == 2 })
+	for in := range 2 {
+		a.create(fmt.Sprint("in", in, ".dead"), 1)
+		eventually(t, "it lands, too", func() bool { return tabs[in].count() == 2 })
+	}
 	i.await(t, "nothing is parked", func(s Stats) bool { return len(parkedIn(s)) == 0 })
 	i.stop(t)
-	anew, other := a.read("in0.dead"), a.read("in1.dead")
-	eventually(t, "the dead letters are there", func() bool { return len(anew.all()) == 1 && len(other.all()) == 2 })
-	if err := errors.Join(tabs[0].once([]string{"u0", "u1"}), tabs[1].once([]string{"u0", "u1"})); err != nil {
-		t.Error(err)
+	for in, tab := range tabs {
+		rows, letters := 2, a.read(fmt.Sprint("in", in, ".dead"))
+		left := 1
+		if in == 2 {
+			rows, left = 3, 3
+		}
+		eventually(t, "the dead letters are there", func() bool { return len(letters.all()) == left })
+		if err := tab.once([]string{"u0", "u1", "u2"}[:rows]); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A task that has more than rows isn't parked: one that can't write its dead letter ends the instance under ParkLake, too.
+func TestDeletedDeadLettersOfOtherTasksEndTheInstance(t *testing.T) {
+	a := newApp(t, brokertest.Embedded(t), "otherletters")
+	for _, topic := range []string{"in", "in.dead", "out"} {
+		a.create(topic, 1)
+	}
+	b := topology.NewBuilder(a.name)
+	b.Stream(a.topic("in"), serde.String, serde.String).TryMapValues(func(_, v string) (string, error) {
+		if v == "bad" {
+			return "", errors.New("bad")
+		}
+		return v, nil
+	}).To(a.topic("out"))
+	p, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := a.read("out")
+	i := a.start(p, "i1", ParkLake(), ErrorHandlers(processors.Handlers{Processing: beside{a.topic("in.dead")}}), func(c *config) { c.vanish = time.Second })
+	a.produce("in", 1, "bad", "good")
+	eventually(t, "the record behind it", func() bool { return len(out.all()) == 1 })
+	if _, err := kadm.NewClient(a.c.Client(t)).DeleteTopic(t.Context(), a.topic("in.dead")); err != nil {
+		t.Fatal(err)
+	}
+	a.produce("in", 1, "bad")
+	if err := i.failure(t); err == nil || !strings.Contains(err.Error(), a.topic("in.dead")) {
+		t.Errorf("ended by %v", err)
 	}
 }
