@@ -2,6 +2,7 @@ package topologytest
 
 import (
 	"regexp"
+	"slices"
 
 	"github.com/tributary-io/tributary/internal/plan"
 )
@@ -56,14 +57,18 @@ func (d *Driver) deliverToPattern(from *partition, offset int64) {
 	p.input.Filled(raw, copied+1)
 }
 
-// patternOf finds the input that stands for the first pattern that matches a topic's name, nil if none does.
+// patternOf finds the input that stands for the pattern that is a topic's name as it is, else for the first that matches it, nil if none does.
 func (d *Driver) patternOf(t *topic) *patternInput {
 	if t.matched {
 		return t.pattern
 	}
 	t.matched = true
+	named := slices.ContainsFunc(d.patterns, func(in *patternInput) bool { return in.node.Pattern == t.name })
 	for _, in := range d.patterns {
-		if in.expr.MatchString(t.name) && (t.pattern == nil || t.pattern.node.Pattern == in.node.Pattern) {
+		if in.node.Pattern != t.name && (named || !in.expr.MatchString(t.name)) {
+			continue
+		}
+		if t.pattern == nil || t.pattern.node.Pattern == in.node.Pattern {
 			t.pattern = in
 		}
 	}
