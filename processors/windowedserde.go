@@ -138,10 +138,10 @@ func (s sessionWindowedSerde[K]) ForTopic(topic string, isKey bool) serde.Serde[
 	return SessionWindowedSerde(serde.Bind(s.key, topic, isKey))
 }
 
-// likeInner marks a serde as not aliasing if the one that it is made of doesn't alias.
 // Prepare implements serde.Preparer.
 func (s sessionWindowedSerde[K]) Prepare(ctx context.Context) error { return serde.Prepare(ctx, s.key) }
 
+// likeInner marks a serde as not aliasing if the one that it is made of doesn't alias.
 func likeInner[T, W any](inner serde.Serde[T], outer serde.TopicBound[W]) serde.Serde[W] {
 	if serde.Aliases(inner) {
 		return outer

@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,6 +99,45 @@ func TestTruncate(t *testing.T) {
 	if c, err := OpenStore(store).Coverage(ctx, part(1)); err != nil || c.First != 0 || c.Next != 6 || len(c.Gaps) != 1 {
 		t.Errorf("coverage %+v, %v", c, err)
 	}
+}
+
+// TestTruncateBesideARetriedBatch empties a landing between two tries of a batch, whose writer learns of that in between: the batch belongs to the round
+// before, and isn't let into the next one.
+func TestTruncateBesideARetriedBatch(t *testing.T) {
+	store := object.NewMemory("t")
+	fail := true
+	w := openText(t, &object.Faulty{Inner: store, Plan: func(c object.Call) object.Fault {
+		if fail && c.Op == object.OpPutIfAbsent && strings.HasSuffix(c.Name, ".json") {
+			return object.Fail
+		}
+		return object.NoFault
+	}})
+	b := w.NewBatch()
+	defer b.Release()
+	if err := add(b, "k", `"late"`, meta(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	moves := []sink.Move{move(0, sink.NoOffset, 1)}
+	if _, err := w.Commit(ctx, b, moves); !errors.Is(err, object.ErrFault) {
+		t.Fatal(err)
+	}
+	if err := landRows(openText(t, store), 0, sink.NoOffset, "other"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := truncate(store, true); err != nil {
+		t.Fatal(err)
+	}
+	if from, err := w.Progress(ctx, []sink.Partition{part(0)}); err != nil || from[part(0)] != sink.NoOffset {
+		t.Fatalf("progress %v, %v", from, err)
+	}
+	fail = false
+	if _, err := w.Commit(ctx, b, moves); !sink.IsFenced(err) {
+		t.Errorf("the batch of before: %v", err)
+	}
+	if err := landRows(w, 0, sink.NoOffset, "new"); err != nil {
+		t.Error(err)
+	}
+	wantLanded(t, store, `"new"`)
 }
 
 // TestTruncateRefuses leaves what another sink has landed, and topics that aren't the sink's.

@@ -239,7 +239,8 @@ func (w *writer) land(ctx context.Context, b *batch, due []sink.Move) (attempts 
 			continue
 		}
 		g.Go(func() error {
-			tries[i], errs[i] = w.put(ctx, w.rounds[m.Partition], b.manifests[m.Partition])
+			p := b.manifests[m.Partition] // its round is the one that it was made in, whatever the chain has come to since
+			tries[i], errs[i] = w.put(ctx, round{m.Partition, p.manifest.Round}, p)
 			return nil
 		})
 	}
