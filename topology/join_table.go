@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"reflect"
 	"time"
 
 	"github.com/tributary-io/tributary/internal/logical"
@@ -69,9 +70,8 @@ func joinTable[K, V, T, O any](s *stream[K, V], t *table[K, T], join processors.
 	in := repartitionForJoin(s, base, given != "", s.key, s.value)
 	o.name = b.graph.NameOr(given, joinPrefix(left))
 	o.needFunction(join == nil)
-	out := &stream[K, O]{
-		b: b, key: keySerde(o.settings, s.key), value: valueSerde(o.settings, inferred[V, O](s.value)), windows: s.windows,
-	}
+	buffered, result := bufferedValues[V, O](o.settings, s.value)
+	out := &stream[K, O]{b: b, key: keySerde(o.settings, s.key), value: result, windows: s.windows}
 	if !o.usable(t) {
 		return orphan(o, out)
 	}
@@ -82,7 +82,7 @@ func joinTable[K, V, T, O any](s *stream[K, V], t *table[K, T], join processors.
 	supplier := processors.StreamTableJoin[K, V, T, O]{Table: view, Join: join, Left: left}
 	if o.has(optGrace) {
 		supplier.GraceMs = o.grace.Milliseconds()
-		supplier.Buffer = joinBuffer(o, given == "", op, in)
+		supplier.Buffer = joinBuffer(o, given == "", op, in.key, buffered)
 		checkJoinGrace(o, op, t.node.Versioned)
 	}
 	op.Supplier = supplier
@@ -108,7 +108,7 @@ func orphan[K, V any](o *operation, out *stream[K, V]) *stream[K, V] {
 }
 
 // joinBuffer declares the store that holds records back until their grace is over.
-func joinBuffer[K, V any](o *operation, generated bool, op *logical.Processor, in *stream[K, V]) processors.Store[K, V] {
+func joinBuffer[K, V any](o *operation, generated bool, op *logical.Processor, key serde.Serde[K], value serde.Serde[V]) processors.Store[K, V] {
 	spec := &state.Spec{
 		Name: o.name + "-Buffer", Kind: state.JoinBuffer, GraceMs: o.grace.Milliseconds(),
 		Logged: !o.has(optNoLogging), InMemory: o.b.opts.inMemory,
@@ -116,13 +116,22 @@ func joinBuffer[K, V any](o *operation, generated bool, op *logical.Processor, i
 	if generated {
 		o.b.graph.AddImplicit(logical.Implicit{Store: spec.Name, Changelog: spec.Name + "-changelog"})
 	}
-	value := in.value
-	if value == nil { // then the option ValueSerde is the records', as that of Joined in Kafka Streams is
-		value, _ = o.value.serde.(serde.Serde[V])
-	}
-	o.needStoreSerdes(needSerdes(in.key, value))
+	o.needStoreSerdes(needSerdes(key, value))
 	op.Stores = append(op.Stores, spec)
-	return kept(o.b, processors.Store[K, V]{Name: spec.Name, Key: in.key, Value: value})
+	return kept(o.b, processors.Store[K, V]{Name: spec.Name, Key: key, Value: value})
+}
+
+// bufferedValues are the serdes of the values that a join with grace holds back, and of the result's. The option ValueSerde is the result's; where the
+// stream doesn't know its values' serde, it is theirs, as that of Joined in Kafka Streams is, and the result's only if that is of their type.
+func bufferedValues[V, O any](s *settings, known serde.Serde[V]) (serde.Serde[V], serde.Serde[O]) {
+	if given, ok := s.value.serde.(serde.Serde[V]); ok && known == nil && s.has(optGrace) {
+		if s.value.of != reflect.TypeFor[O]() {
+			s.checkSerde(optionNames[optValueSerde], serde.Check(given))
+			return given, inferred[V, O](given)
+		}
+		known = given
+	}
+	return known, valueSerde(s, inferred[V, O](known))
 }
 
 // checkJoinGrace checks that the rows can be known as of a time that far back.

@@ -185,7 +185,8 @@ func KeySerde[K any](s serde.Serde[K]) Option {
 }
 
 // ValueSerde says how values of the operator's result become bytes. Of a join of streams it may also be a serde of the left side's values, which
-// the join's store needs; the Go type tells which of the two it is, and one of both's type is for both.
+// the join's store needs; the Go type tells which of the two it is, and one of both's type is for both. So it is of a join with grace of a stream that
+// doesn't know its values' serde.
 func ValueSerde[V any](s serde.Serde[V]) Option {
 	return Option{optValueSerde, func(o *settings) { o.value = giveSerde(s) }}
 }

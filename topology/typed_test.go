@@ -314,3 +314,25 @@ func TestSerdesOfJoinedStreams(t *testing.T) {
 		t.Errorf("a serde of neither: %v", err)
 	}
 }
+
+// A join with grace takes the serde of what it holds back where the stream doesn't know it, whatever the type of its result.
+func TestValuesThatAJoinWithGraceHoldsBack(t *testing.T) {
+	declare := func(opts ...topology.Option) *topology.Builder {
+		b := topology.NewBuilder("app")
+		table := table2(b, "names", topology.Store("names"), topology.Versioned(time.Hour))
+		strings2(b, "in").MapValues(func(region string) order { return order{region} }).
+			Join(table, func(o order, name string) string { return o.Region + name }, append(opts, topology.JoinGrace(0))...).To("out")
+		return b
+	}
+	if _, err := declare().Build(); err == nil {
+		t.Error("it was built, and nothing says how an order becomes bytes")
+	}
+	b := declare(topology.ValueSerde(serde.JSON[order]()))
+	out, err := feed(t, b, message{"k", "north", 1})
+	if err != nil || len(out) != 0 { // there is no row yet
+		t.Errorf("%v, %v", out, err)
+	}
+	if _, err := declare(topology.ValueSerde(serde.Int64)).Build(); err == nil || !strings.Contains(err.Error(), "ValueSerde is a serde for int64") {
+		t.Errorf("a serde of neither type: %v", err)
+	}
+}
