@@ -29,9 +29,9 @@ type closedLetters struct {
 }
 
 type letterTopic struct {
-	err   error // why it is closed; nil while it isn't
-	tries int
-	next  time.Time // when the brokers are asked again
+	err   error     // why it is closed; nil while it isn't
+	tries int       // in a row; an answer that it can be written is one, too, if letters are refused soon after
+	next  time.Time // when the brokers are asked again, or were asked last
 }
 
 // closeLetters closes the topic of dead letters that a commit has failed by, and reports whether it was that. gone is what was found to be deleted, other
@@ -57,7 +57,12 @@ func (e *Engine) closeLetters(cause, gone error) bool {
 	} else if gone != nil || !errors.Is(produce, kerr.TopicAuthorizationFailed) {
 		return false
 	}
-	*t = letterTopic{err: closedError(produce.Topic, why), next: e.cfg.clock().Add(firstRetry)}
+	now := e.cfg.clock()
+	if now.Sub(t.next) > 2*longestRetry { // else brokers may have said that it can be written, since they don't tell of rights
+		t.tries = 0
+	}
+	t.err, t.next = closedError(produce.Topic, why), now.Add(retryIn(t.tries))
+	t.tries++
 	return true
 }
 
@@ -102,7 +107,7 @@ func (e *Engine) lettersClosed(ctx context.Context, topic string) error {
 	cancel()
 	if why == nil {
 		e.log.Info("dead letters can be written again", "topic", topic)
-		t.err = nil
+		t.err, t.next = nil, now
 		return nil
 	}
 	t.err = closedError(topic, why)
