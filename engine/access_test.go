@@ -274,7 +274,7 @@ func (s *secured) refusedWithout(t *testing.T, chosen func(a ACL, op string) boo
 			}
 			s.take(a, op)
 			s.feed()
-			err := s.instance(s.ways[1]).failsWithin(10 * time.Second)
+			err := s.instance(s.ways[1]).failsWithin(waitLimit)
 			s.give(a, op)
 			var refused *AccessError
 			if !errors.As(err, &refused) {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -98,17 +97,13 @@ func TestLimitsThatCantBeRead(t *testing.T) {
 	a.name += "chosen" // another application
 	a.create("in", 1)
 	a.create("out", 1)
-	i = a.start(chosen(a), "i1")
+	i = a.start(chosen(a), "i1", CloseTimeout(2*waitLimit)) // the test doesn't wait for as long as a close may
 	i.await(t, "runs", running)
 	a.produce("in", 1, "v")
 	<-asked
-	began := time.Now()
 	i.cancel()
 	if err := i.failure(t); !errors.As(err, new(*UncommittedError)) {
 		t.Errorf("Run: %v, want an error that says that the record's work is done again", err)
-	}
-	if took := time.Since(began); took > 15*time.Second {
-		t.Errorf("closing took %v", took)
 	}
 }
 

@@ -1,6 +1,10 @@
 package state
 
-import "github.com/cockroachdb/pebble/v2"
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+)
 
 // StoreSize is about how much a store holds of what is committed.
 type StoreSize struct {
@@ -12,9 +16,9 @@ type StoreSize struct {
 	Bytes int64
 }
 
-// Size tells about how large a store of any kind is. On disk it counts up to 10,000 entries, and goes on from these by the sizes of files; of a store
-// that isn't in files yet it counts no more. Nobody waits for it.
-func (v *View) Size(name string) (StoreSize, error) {
+// Size tells about how large a store of any kind is. On disk it counts so many entries, at most 10,000, and goes on from these by the sizes of files: what is
+// counted there is read, and takes room in the block cache. Of a store that isn't in files yet it counts 10,000 and no more. Nobody waits for it.
+func (v *View) Size(name string, counted int64) (StoreSize, error) {
 	s := v.db.byName[name]
 	if s == nil {
 		return StoreSize{}, &LookupError{Store: name, Want: "any kind"}
@@ -24,7 +28,7 @@ func (v *View) Size(name string) (StoreSize, error) {
 		rows, bytes := s.mem.size()
 		return StoreSize{Entries: int64(rows) / perEntry, Bytes: bytes, Estimated: s.spec.Kind == Versioned}, nil
 	}
-	return s.sizeOnDisk(class)
+	return s.sizeOnDisk(class, min(counted, exactCount))
 }
 
 // entryRows tells which class of rows has one for each entry, and how many rows there are of an entry in all classes together.
@@ -43,7 +47,7 @@ func (s *Spec) entryRows() (class byte, perEntry int64) {
 	return classPlain, 1
 }
 
-func (s *store) sizeOnDisk(class byte) (StoreSize, error) {
+func (s *store) sizeOnDisk(class byte, counted int64) (StoreSize, error) {
 	db := s.db.pebble.db
 	low, high := appendPrefix(nil, s.id, class), appendPrefix(nil, s.id, class+1)
 	var size StoreSize
@@ -56,26 +60,26 @@ func (s *store) sizeOnDisk(class byte) (StoreSize, error) {
 	if err != nil {
 		return size, s.db.pebble.wrap("count entries", err)
 	}
+	share := 0.0
 	ok := it.First()
-	for ; ok && size.Entries < exactCount; ok = it.Next() {
+	for ; ok && err == nil && size.Entries < exactCount && share == 0; ok = it.Next() {
+		if size.Entries == counted {
+			if share, err = s.shareBefore(class, it.Key()); share > 0 || err != nil {
+				break
+			}
+		}
 		size.Entries++
 	}
-	var next []byte
-	if ok {
-		next = append(next, it.Key()...)
+	if ok && share == 0 && err == nil {
+		share, err = s.shareBefore(class, it.Key())
 	}
-	if err := it.Close(); err != nil {
+	if err = errors.Join(err, it.Close()); err != nil {
 		return size, s.db.pebble.wrap("count entries", err)
 	}
-	if !ok {
-		return size, nil
-	}
-	size.Estimated = true
-	share, err := s.shareBefore(class, next)
-	if share > 0 {
+	if size.Estimated = ok; ok && share > 0 {
 		size.Entries = int64(float64(size.Entries) / share)
 	}
-	return size, err
+	return size, nil
 }
 
 // shareBefore estimates which share of a class's bytes on disk lies before a row. It is 0 if too little is on disk to tell.

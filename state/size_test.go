@@ -39,7 +39,7 @@ func TestSize(t *testing.T) {
 			view, err := db.View()
 			must(t, err)
 			defer view.Close()
-			if size, err := view.Size("kv"); err != nil || size.Entries != 0 {
+			if size, err := view.Size("kv", 10_000); err != nil || size.Entries != 0 {
 				t.Errorf("%+v before a commit: %v", size, err)
 			}
 			commit(t, db)
@@ -48,11 +48,11 @@ func TestSize(t *testing.T) {
 				if spec.Name == "empty" {
 					want = 0
 				}
-				if size, err := view.Size(spec.Name); err != nil || size.Entries != want {
+				if size, err := view.Size(spec.Name, 3); err != nil || size.Entries != want {
 					t.Errorf("%s: %+v, want %d entries: %v", spec.Name, size, want, err)
 				}
 			}
-			if size, err := view.Size("none"); err == nil {
+			if size, err := view.Size("none", 1); err == nil {
 				t.Errorf("an unknown store has a size: %+v", size)
 			}
 		})
@@ -75,11 +75,17 @@ func TestSizeEstimated(t *testing.T) {
 	view, err := db.View()
 	must(t, err)
 	defer view.Close()
-	size, err := view.Size("a")
+	for _, counted := range []int64{500, 10_000, 1_000_000} {
+		size, err := view.Size("a", counted)
+		if err != nil || !size.Estimated || size.Entries < entries/4 || size.Entries > entries*4 || size.Bytes < entries {
+			t.Errorf("%d entries are %+v, by %d: %v", entries, size, counted, err)
+		}
+	}
+	size, err := view.Size("a", 10_000)
 	if err != nil || !size.Estimated || size.Entries < entries/4 || size.Entries > entries*4 || size.Bytes < entries {
 		t.Errorf("%d entries are %+v: %v", entries, size, err)
 	}
-	if other, err := view.Size("b"); err != nil || other.Bytes >= size.Bytes/10 {
+	if other, err := view.Size("b", 10_000); err != nil || other.Bytes >= size.Bytes/10 {
 		t.Errorf("the empty one beside it: %+v: %v", other, err)
 	}
 }

@@ -109,7 +109,7 @@ func TestOpenTransactionsLeaveCompactedTopicsAlone(t *testing.T) {
 	}
 	reader := client(t, b, kgo.ConsumeTopics("table"), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	defer reader.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if got := reader.PollFetches(ctx).Records(); len(got) != 1 || string(got[0].Value) != "committed" {
 		t.Errorf("read %d records, want the one that was committed", len(got))
@@ -169,7 +169,7 @@ func consume(t *testing.T, b *Broker, topic string, n int) []*kgo.Record {
 	t.Helper()
 	c := client(t, b, kgo.ConsumeTopics(topic), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond))
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var got []*kgo.Record
 	for len(got) < n {

@@ -38,7 +38,7 @@ func TestConnects(t *testing.T) {
 			return err
 		}
 		defer client.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		return client.Ping(ctx)
 	}

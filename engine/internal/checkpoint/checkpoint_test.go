@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -139,10 +140,13 @@ func TestCheckpointIsFetched(t *testing.T) {
 
 // Instances of the version before wait for the checksums, and give them at once.
 func TestFormerVersionsGiveAndTake(t *testing.T) {
+	var mu sync.Mutex
 	var queries []string
 	d := newDesk(t, time.Minute, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
 			queries = append(queries, r.URL.RawQuery)
+			mu.Unlock()
 			r.URL.RawQuery = ""
 			next.ServeHTTP(w, r)
 		})
@@ -151,9 +155,11 @@ func TestFormerVersionsGiveAndTake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	mu.Lock()
 	if len(queries) != 1 || queries[0] != "sums=later" {
 		t.Errorf("asked with %q", queries)
 	}
+	mu.Unlock()
 	for _, f := range m.Files {
 		if f.Size > 0 && f.CRC32C == 0 {
 			t.Errorf("%s has no checksum, and nobody said that it would come later", f.Name)

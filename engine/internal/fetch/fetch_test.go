@@ -61,7 +61,7 @@ func TestReadEndsByPosition(t *testing.T) {
 		for from := range end + 1 {
 			var got []string
 			var next int64
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			err := Read(ctx, client, readConfig, Span{p, id, from, end}, func(rs []*kgo.Record, n int64) error {
 				for _, r := range rs {
 					got = append(got, string(r.Value))
