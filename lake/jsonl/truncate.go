@@ -38,10 +38,14 @@ func (l *landing) Truncate(ctx context.Context, env sink.Env, inputs []string, e
 	if err != nil {
 		return out, fmt.Errorf("landing %s: %w", l.place, err)
 	}
-	own := slices.DeleteFunc(all, func(p sink.Partition) bool { return !slices.Contains(inputs, p.Topic) })
-	for _, p := range own { // before any is emptied
-		if err := w.count(ctx, p, &out); err != nil {
+	var own []sink.Partition
+	for _, p := range all { // before any is emptied
+		mine, err := w.count(ctx, p, inputs, &out)
+		if err != nil {
 			return out, err
+		}
+		if mine {
+			own = append(own, p)
 		}
 	}
 	if out.Changed = out.Partitions > 0; !out.Changed || !execute {
@@ -72,26 +76,27 @@ func (l *landing) storeToTruncate(ctx context.Context) (object.Store, error) {
 	return store, nil
 }
 
-// count adds to a truncation what a partition has landed, if this sink may empty it.
-func (w *writer) count(ctx context.Context, p sink.Partition, out *sink.Truncation) error {
+// count adds to a truncation what a partition has landed, if it is this sink's: of a topic that it reads now, or landed by it, since the topics of a pattern
+// aren't among inputs, nor are those that it read before.
+func (w *writer) count(ctx context.Context, p sink.Partition, inputs []string, out *sink.Truncation) (mine bool, err error) {
 	m, _, err := newest(ctx, w.store, p)
 	if err != nil {
-		return fmt.Errorf("landing %s: %w", w.landing.place, err)
+		return false, fmt.Errorf("landing %s: %w", w.landing.place, err)
 	}
-	if m == nil {
-		return nil
+	if m == nil || !slices.Contains(inputs, p.Topic) && !w.landed(m) {
+		return false, nil
 	}
 	if err := w.mayFollow(m, p); err != nil {
-		return err
+		return false, err
 	}
 	c, err := OpenStore(w.store).Coverage(ctx, p)
 	if err != nil {
-		return err
+		return false, err
 	}
 	out.Partitions++
 	out.Rows, out.Files, out.Bytes = out.Rows+c.Rows, out.Files+int(c.Files), out.Bytes+c.Bytes
 	out.Version += c.Manifests
-	return nil
+	return true, nil
 }
 
 // empty ends a partition's round, if anything is in it.

@@ -140,7 +140,19 @@ func TestTruncateBesideARetriedBatch(t *testing.T) {
 	wantLanded(t, store, `"new"`)
 }
 
-// TestTruncateRefuses leaves what another sink has landed, and topics that aren't the sink's.
+// TestTruncateOfAPattern empties what a sink has landed of topics that its topology doesn't name.
+func TestTruncateOfAPattern(t *testing.T) {
+	store := object.NewMemory("t")
+	if err := landRows(openText(t, store), 0, sink.NoOffset, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := Sink("mem", Store(store)).(sink.Truncater).Truncate(ctx, testEnv(), nil, true); err != nil || !out.Changed || out.Rows != 1 {
+		t.Errorf("%+v, %v", out, err)
+	}
+	wantLanded(t, store)
+}
+
+// TestTruncateRefuses leaves what another sink has landed.
 func TestTruncateRefuses(t *testing.T) {
 	store := object.NewMemory("t")
 	if err := landRows(openText(t, store), 0, sink.NoOffset, "a"); err != nil {
@@ -150,7 +162,7 @@ func TestTruncateRefuses(t *testing.T) {
 	env.Name = "other"
 	_, err := s.Truncate(ctx, env, []string{"orders"}, true)
 	wantRefused(t, err)
-	if out, err := s.Truncate(ctx, testEnv(), []string{"payments"}, true); err != nil || out.Changed {
+	if out, err := s.Truncate(ctx, env, []string{"payments"}, true); err != nil || out.Changed {
 		t.Errorf("another topic: %+v, %v", out, err)
 	}
 	wantLanded(t, store, `"a"`)

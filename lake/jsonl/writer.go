@@ -96,12 +96,17 @@ func (w *writer) end(ctx context.Context, p sink.Partition) (int64, error) {
 
 // mayFollow refuses what another sink has landed.
 func (w *writer) mayFollow(m *Manifest, p sink.Partition) error {
-	if m.Sink != "" && (m.Application != w.env.ApplicationID || m.Sink != w.env.Name) {
+	if m.Sink != "" && !w.landed(m) {
 		return &sink.RefusedError{Table: w.landing.place,
 			Reason: fmt.Sprintf("sink %s of application %s has landed %s here, not sink %s of %s", m.Sink, m.Application, p, w.env.Name, w.env.ApplicationID),
 			Advice: "give each sink a place of its own, or keep the names of the one that began here"}
 	}
 	return nil
+}
+
+// landed tells whether a manifest is this sink's.
+func (w *writer) landed(m *Manifest) bool {
+	return m.Application == w.env.ApplicationID && m.Sink == w.env.Name
 }
 
 // NewBatch implements sink.Writer.
