@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -8,6 +9,8 @@ import (
 
 	"github.com/tributary-io/tributary/engine/internal/txn"
 	"github.com/tributary-io/tributary/internal/plan"
+	"github.com/tributary-io/tributary/internal/task"
+	"github.com/tributary-io/tributary/processors"
 )
 
 // Each refusal costs the work of a transaction. Where brokers say that letters can be written, and refuse them all the same, they are tried ever less often,
@@ -35,5 +38,25 @@ func TestLettersThatAreRefusedAgainAreTriedLessOften(t *testing.T) {
 	now = now.Add(3 * longestRetry)
 	if pause := refuse(); pause != firstRetry {
 		t.Errorf("after a time that went well it is tried again after %v", pause)
+	}
+}
+
+// A letter that was written already needs no topic that can be written.
+func TestWrittenLettersNeedNoTopic(t *testing.T) {
+	now, why := time.UnixMilli(0), errors.New("closed")
+	e := &Engine{}
+	e.cfg.parks, e.cfg.clock = true, func() time.Time { return now }
+	e.closed.topics = map[string]*letterTopic{"dead": {err: why, next: now.Add(time.Second)}}
+	r := &runner{spec: &taskSpec{lake: true}}
+	r.deadFloor = map[task.TopicPartition]int64{{Topic: "in", Partition: 1}: 5}
+	c := &collector{e: e, r: r, asking: t.Context()}
+	send := func(offset int64) error {
+		return c.Send(&task.Out{Topic: "dead", Partition: -1, About: &processors.ErrorContext{Topic: "in", Partition: 1, Offset: offset}})
+	}
+	if err := send(4); err != nil {
+		t.Errorf("one that was written: %v", err)
+	}
+	if err := send(5); !errors.Is(err, why) {
+		t.Errorf("the next: %v", err)
 	}
 }

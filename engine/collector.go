@@ -37,6 +37,11 @@ const arenaSize = 64 << 10
 
 // Send implements task.Collector.
 func (c *collector) Send(out *task.Out) error {
+	if c.r.spec.lake { // all that it sends are dead letters: its output is rows
+		if tp, offset := about(out); offset < c.r.deadFloor[tp] {
+			return nil
+		}
+	}
 	if out.About != nil && c.e.cfg.parks { // a dead letter
 		if err := c.e.lettersClosed(c.asking, out.Topic); err != nil {
 			return c.unanswered(err)
@@ -51,10 +56,6 @@ func (c *collector) Send(out *task.Out) error {
 		partition = c.choose(out.Key, n)
 	}
 	if c.r.spec.lake {
-		// All that a lake task sends are dead letters: its output is rows.
-		if tp, offset := about(out); offset < c.r.deadFloor[tp] {
-			return nil
-		}
 		c.r.deadSent.Store(true)
 	}
 	record := txn.Record{
