@@ -455,6 +455,11 @@ func TestQueryErrors(t *testing.T) {
 	if _, err := QueryKeyValue(e, "counts", serde.String, serde.JSON[*int64]()); !errors.As(err, &types) || strings.Contains(err.Error(), "keys") {
 		t.Errorf("a serde of another type for values: %v", err)
 	}
+	type word string
+	if _, err := QueryKeyValue(e, "counts", serde.Func(func(dst []byte, w word) ([]byte, error) { return append(dst, w...), nil },
+		func(b []byte) (word, error) { return word(b), nil }), serde.Int64); err != nil {
+		t.Errorf("a type that is the same but for its name: %v", err)
+	}
 	if _, err := QueryKeyValue(e, "counts", serde.String, serde.Bytes); err != nil {
 		t.Errorf("the bytes as they are: %v", err)
 	}

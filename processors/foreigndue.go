@@ -51,9 +51,7 @@ func (d *dueAnswers[K]) asked(s *Subscription[K]) error {
 		return err
 	}
 	delete(d.unasked, string(d.key))
-	if len(d.rows) == dueLimit {
-		clear(d.rows)
-	}
+	makeRoom(d.rows, d.key)
 	d.rows[string(d.key)] = rowVersion{s.Hash, s.HashNull}
 	return nil
 }
@@ -66,11 +64,16 @@ func (d *dueAnswers[K]) left(key K) error {
 	if err := d.encode(key); err != nil {
 		return err
 	}
-	if len(d.unasked) == dueLimit {
-		clear(d.unasked)
-	}
+	makeRoom(d.unasked, d.key)
 	d.unasked[string(d.key)] = true
 	return nil
+}
+
+// makeRoom forgets all rows if they are as many as may be known and the key is one more.
+func makeRoom[V any](known map[string]V, key []byte) {
+	if _, has := known[string(key)]; !has && len(known) == dueLimit {
+		clear(known)
+	}
 }
 
 // came notes that a response has come. It may be the one that was due although the row is another one by now: a table that sends its updates at

@@ -27,4 +27,20 @@ func TestDueAnswersAreLimited(t *testing.T) {
 			}
 		}
 	}
+	if err := d.left("l0"); err != nil { // they were full, and this one makes the first of the next
+		t.Fatal(err)
+	}
+	for range 2 * dueLimit { // a row that is known needs no room
+		if err := d.left("l0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := 1; i < dueLimit; i++ {
+		if err := d.left("l" + strconv.Itoa(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.left("l0"); err != nil || len(d.unasked) != dueLimit {
+		t.Fatalf("%d rows are known after one of them changed again, want all %d: %v", len(d.unasked), dueLimit, err)
+	}
 }

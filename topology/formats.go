@@ -91,10 +91,12 @@ func CheckStoreTypes[K, V any](p *Plan, store string) error {
 	return &StoreTypesError{store, r.KeyType, r.ValueType, key, value}
 }
 
-// readAs reports whether what is stored as one type may be asked for as another. Bytes may be anything: who asks knows what they are.
+// readAs reports whether what is stored as one type may be asked for as another: one that is the same but for its name, such as a string for a
+// type ID string, or bytes, which may be anything: who asks knows what they are.
 func readAs(stored, asked reflect.Type) bool {
 	raw := reflect.TypeFor[[]byte]()
-	return stored == asked || stored == raw || asked == raw || stored.Kind() == reflect.Interface || asked.Kind() == reflect.Interface
+	return stored.Kind() == asked.Kind() && stored.ConvertibleTo(asked) || stored == raw || asked == raw ||
+		stored.Kind() == reflect.Interface || asked.Kind() == reflect.Interface
 }
 
 // Renderer turns keys and values of a store from and into what people and JSON can show, by the store's own serdes.

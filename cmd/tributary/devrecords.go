@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -142,7 +143,7 @@ func newDevRead() *cobra.Command {
 			if showKey == nil || showValue == nil {
 				return fmt.Errorf("--key %s, --value %s: give %s", key, value, shownWays)
 			}
-			err = readRecords(ctx, brokers, args[0], follow, func(r *kgo.Record) {
+			err = readRecords(ctx, brokers, args[0], follow, cmd.ErrOrStderr(), func(r *kgo.Record) {
 				key, value := show(r.Key, showKey), show(r.Value, showValue)
 				if failed == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%d@%d\t%s\t%s\t%s\n", r.Partition, r.Offset, r.Timestamp.UTC().Format(time.RFC3339Nano), key, value)
@@ -228,8 +229,9 @@ func endsOf(ctx context.Context, client *kgo.Client, topic string) (map[int32]in
 	return ends, nil
 }
 
-// readRecords gives the records of a topic, of those that are there now or, following, until ctx ends.
-func readRecords(ctx context.Context, brokers []string, topic string, follow bool, each func(*kgo.Record)) error {
+// readRecords gives the records of a topic, of those that are there now or, following, until ctx ends. What a reader should know beside them goes to
+// notes.
+func readRecords(ctx context.Context, brokers []string, topic string, follow bool, notes io.Writer, each func(*kgo.Record)) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())
 	if err != nil {
@@ -252,7 +254,13 @@ func readRecords(ctx context.Context, brokers []string, topic string, follow boo
 	if follow {
 		return readOn(ctx, client, each)
 	}
-	return readUntil(ctx, client, left, each)
+	err = readUntil(ctx, client, left, each)
+	if err == nil && ctx.Err() == nil {
+		for _, p := range slices.Sorted(maps.Keys(left)) {
+			fmt.Fprintf(notes, "partition %d of %s ends at %d, and the broker sent no more of it: compaction has taken its last records, or the broker is slow\n", p, topic, left[p])
+		}
+	}
+	return err
 }
 
 // readOn gives all records that come, until ctx ends.
@@ -273,11 +281,11 @@ func readOn(ctx context.Context, client *kgo.Client, each func(*kgo.Record)) err
 	}
 }
 
-// quiet is how long brokers that answer take at most to send a record that they have. Behind it there is none, though the partition ends further on:
-// compaction has taken its last ones.
-const quiet = 1500 * time.Millisecond
+// quiet is how long brokers that answer take at most to send a record that they have. If none came twice as long there is none, though the partition
+// ends further on: compaction has taken its last ones.
+const quiet = 3 * time.Second
 
-// readUntil gives records up to the ends of the partitions in left.
+// readUntil gives records up to the ends of the partitions in left, and takes those out of it that it has read to their ends.
 func readUntil(ctx context.Context, client *kgo.Client, left map[int32]int64, each func(*kgo.Record)) error {
 	for wasQuiet := false; len(left) > 0; {
 		polling, cancel := context.WithTimeout(ctx, quiet)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -139,7 +140,7 @@ func TestDevReadLeavesOutWhatWasAborted(t *testing.T) {
 		}
 	}
 	var got []string
-	if err := readRecords(context.Background(), []string{address}, "words", false, func(r *kgo.Record) { got = append(got, string(r.Value)) }); err != nil {
+	if err := readRecords(context.Background(), []string{address}, "words", false, io.Discard, func(r *kgo.Record) { got = append(got, string(r.Value)) }); err != nil {
 		t.Fatal(err)
 	}
 	if len(got) != 1 || got[0] != "kept" {
@@ -161,9 +162,9 @@ func TestDevReadEndsWhereTheLastRecordsAreCompacted(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	n := 0
-	if err := readUntil(ctx, client, map[int32]int64{0: 5}, func(*kgo.Record) { n++ }); err != nil || ctx.Err() != nil || n != 1 {
-		t.Errorf("%d records, %v, %v", n, err, ctx.Err())
+	n, left := 0, map[int32]int64{0: 5}
+	if err := readUntil(ctx, client, left, func(*kgo.Record) { n++ }); err != nil || ctx.Err() != nil || n != 1 || len(left) != 1 {
+		t.Errorf("%d records, left %v, %v, %v", n, left, err, ctx.Err())
 	}
 }
 
