@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/tributary-io/tributary/engine/internal/offsets"
 )
 
 // Wanted is an internal topic as it has to be.
@@ -89,12 +91,27 @@ func create(ctx context.Context, client *kgo.Client, wanted []Wanted, existing m
 		for k, v := range w.Config {
 			configs[k] = &v
 		}
-		_, err := admin.CreateTopic(ctx, w.Partitions, replication, configs, w.Name)
+		err := answered(ctx, func() error {
+			_, err := admin.CreateTopic(ctx, w.Partitions, replication, configs, w.Name)
+			return err
+		})
 		if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) { // another instance was there first
 			errs = append(errs, fmt.Errorf("create internal topic %s with %d partitions: %w", w.Name, w.Partitions, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// answered asks again for a while where a broker takes a connection and closes it without an answer. One that is going down does so; the client takes
+// it for a broker that misses a password, and gives up.
+func answered(ctx context.Context, ask func() error) error {
+	for end := time.Now().Add(propagation); ; {
+		err := ask()
+		var closed *kgo.ErrFirstReadEOF
+		if !errors.As(err, &closed) || time.Now().After(end) || offsets.Pause(ctx) != nil {
+			return err
+		}
+	}
 }
 
 func check(ctx context.Context, client *kgo.Client, wanted []Wanted, found map[string]Topic) (bad, warnings []Problem, err error) {
