@@ -10,8 +10,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"github.com/tributary-io/tributary/engine/internal/topics"
 	"github.com/tributary-io/tributary/engine/internal/txn"
+	"github.com/tributary-io/tributary/internal/topicrights"
 )
 
 // Under ParkLake a topic of dead letters that can't be written any more, since its right was taken or it was deleted, concerns those tasks alone that have
@@ -19,10 +19,11 @@ import (
 // what would be written to it fails with the record that it is about, which parks its task there. Before each next try the brokers are asked. A task that
 // can't be parked, since it has more than rows, ends the instance by that, as it would without ParkLake.
 
-// askingLetters bounds a question about a topic of dead letters, which keeps others that have one waiting.
+// askingLetters bounds a question about a topic of dead letters, which the worker that asks waits for.
 const askingLetters = 5 * time.Second
 
-// closedLetters are the topics that dead letters went to, by name. Workers ask; the conductor closes, while the gate is closed.
+// closedLetters are the topics that dead letters went to, by name. Workers look, and ask brokers without the lock; the conductor closes, while the gate
+// is closed and none of them asks.
 type closedLetters struct {
 	mu     sync.Mutex
 	topics map[string]*letterTopic
@@ -48,12 +49,12 @@ func (e *Engine) closeLetters(cause, gone error) bool {
 	if t == nil || e.plan.InternalTopics[produce.Topic] != nil || slices.Contains(e.outputTopics(), produce.Topic) {
 		return false
 	}
-	why := topics.ErrMayNotWrite
+	why := topicrights.ErrMayNotWrite
 	if deleted := (*DeletedTopicsError)(nil); errors.As(gone, &deleted) {
 		if !slices.Contains(deleted.Outputs, produce.Topic) || !e.onlyLetters(deleted) {
 			return false
 		}
-		why = topics.ErrNoTopic
+		why = topicrights.ErrNoTopic
 	} else if gone != nil || !errors.Is(produce, kerr.TopicAuthorizationFailed) {
 		return false
 	}
@@ -76,7 +77,7 @@ func (e *Engine) onlyLetters(deleted *DeletedTopicsError) bool {
 // closedError tells what is to be done.
 func closedError(topic string, why error) error {
 	advice := "the application's user needs Write on it"
-	if errors.Is(why, topics.ErrNoTopic) {
+	if errors.Is(why, topicrights.ErrNoTopic) {
 		advice = "make it again"
 	}
 	return fmt.Errorf("dead letters can't be written to topic %s: %w; %s", topic, why, advice)
@@ -84,7 +85,22 @@ func closedError(topic string, why error) error {
 
 // lettersClosed is why nothing can be written to a topic of dead letters, nil if it isn't closed. Where it is time for that it asks the brokers.
 func (e *Engine) lettersClosed(ctx context.Context, topic string) error {
-	c := &e.closed
+	now := e.cfg.clock()
+	ask, err := e.closed.look(topic, now)
+	if !ask {
+		return err
+	}
+	asking, cancel := context.WithTimeout(ctx, askingLetters)
+	defer cancel()
+	err = topicrights.MayWrite(asking, e.control, topic)
+	if err == nil {
+		e.log.Info("dead letters can be written again", "topic", topic)
+	}
+	return e.closed.answered(topic, err, now)
+}
+
+// look is why a topic is closed, as is known; or the brokers are to be asked, by this worker alone: for the others it stays closed meanwhile.
+func (c *closedLetters) look(topic string, now time.Time) (ask bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.topics[topic]
@@ -93,25 +109,25 @@ func (e *Engine) lettersClosed(ctx context.Context, topic string) error {
 			c.topics = map[string]*letterTopic{}
 		}
 		c.topics[topic] = &letterTopic{}
-		return nil
+		return false, nil
 	}
-	if t.err == nil {
-		return nil
+	if t.err == nil || now.Before(t.next) {
+		return false, t.err
 	}
-	now := e.cfg.clock()
-	if now.Before(t.next) {
-		return t.err
-	}
-	asking, cancel := context.WithTimeout(ctx, askingLetters)
-	why := topics.MayWrite(asking, e.control, topic)
-	cancel()
+	t.next = now.Add(askingLetters)
+	return true, nil
+}
+
+// answered notes what brokers asked at a time have said of a topic, and gives why it is closed now.
+func (c *closedLetters) answered(topic string, why error, at time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.topics[topic]
 	if why == nil {
-		e.log.Info("dead letters can be written again", "topic", topic)
-		t.err, t.next = nil, now
+		t.err, t.next = nil, at
 		return nil
 	}
-	t.err = closedError(topic, why)
-	t.next = now.Add(retryIn(t.tries))
+	t.err, t.next = closedError(topic, why), at.Add(retryIn(t.tries))
 	t.tries++
 	return t.err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-io/tributary/engine/internal/txn"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/internal/task"
+	"github.com/tributary-io/tributary/internal/topicrights"
 	"github.com/tributary-io/tributary/processors"
 )
 
@@ -58,5 +59,32 @@ func TestWrittenLettersNeedNoTopic(t *testing.T) {
 	}
 	if err := send(5); !errors.Is(err, why) {
 		t.Errorf("the next: %v", err)
+	}
+}
+
+// While one worker asks the brokers about a topic, the others don't wait for the answer: it stays closed for them.
+func TestOneWorkerAsksWhetherLettersCanBeWritten(t *testing.T) {
+	now, why := time.UnixMilli(0), errors.New("closed")
+	c := &closedLetters{topics: map[string]*letterTopic{"dead": {err: why, next: now}}}
+	if ask, err := c.look("dead", now); !ask || err != nil {
+		t.Fatalf("the first asks: %v, %v", ask, err)
+	}
+	if ask, err := c.look("dead", now.Add(askingLetters-1)); ask || err != why {
+		t.Errorf("the next asks: %v, %v", ask, err)
+	}
+	if err := c.answered("dead", topicrights.ErrNoTopic, now); !errors.Is(err, topicrights.ErrNoTopic) {
+		t.Errorf("after a refusal: %v", err)
+	}
+	if ask, err := c.look("dead", now); ask || !errors.Is(err, topicrights.ErrNoTopic) {
+		t.Errorf("before the next try: %v, %v", ask, err)
+	}
+	if ask, _ := c.look("dead", now.Add(firstRetry)); !ask {
+		t.Error("nobody asks again")
+	}
+	if err := c.answered("dead", nil, now); err != nil {
+		t.Error(err)
+	}
+	if ask, err := c.look("dead", now); ask || err != nil {
+		t.Errorf("once it can be written: %v, %v", ask, err)
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/tributary-io/tributary/internal/topicrights"
 )
 
 const topicWait = 30 * time.Second // for the brokers to tell one another of a new topic
@@ -33,25 +33,17 @@ func (p *preparation) topics(ctx context.Context, s *Stream) error {
 	return p.mayWrite(ctx, s.DeadLetters)
 }
 
-// mayWrite asks whether the brokers let this client write to a topic. Else the first record that doesn't fit would find out, in a transaction with letters of other
-// streams. Brokers that don't tell are believed to.
+// mayWrite refuses a topic that the brokers don't let this client write to. Else the first record that doesn't fit would find out, in a transaction with letters
+// of other streams.
 func (p *preparation) mayWrite(ctx context.Context, topic string) error {
-	req := kmsg.NewPtrMetadataRequest()
-	req.IncludeTopicAuthorizedOperations = true
-	t := kmsg.NewMetadataRequestTopic()
-	t.Topic = &topic
-	req.Topics = append(req.Topics, t)
-	resp, err := req.RequestWith(ctx, p.raw)
-	if err == nil && len(resp.Topics) == 1 {
-		err = kerr.ErrorForCode(resp.Topics[0].ErrorCode)
+	err := topicrights.MayWrite(ctx, p.raw, topic)
+	switch {
+	case errors.Is(err, topicrights.ErrMayNotWrite):
+		return fmt.Errorf("the brokers don't let this client write to topic %s, where what doesn't fit goes; it needs Write on it: %w", topic, kerr.TopicAuthorizationFailed)
+	case errors.Is(err, topicrights.ErrNoTopic):
+		return fmt.Errorf("look at topic %s: %w", topic, kerr.UnknownTopicOrPartition)
 	}
-	if err != nil {
-		return fmt.Errorf("look at topic %s: %w", topic, err)
-	}
-	if len(resp.Topics) != 1 || resp.Topics[0].AuthorizedOperations == math.MinInt32 || resp.Topics[0].AuthorizedOperations&(1<<kmsg.ACLOperationWrite) != 0 {
-		return nil
-	}
-	return fmt.Errorf("the brokers don't let this client write to topic %s, where what doesn't fit goes; it needs Write on it: %w", topic, kerr.TopicAuthorizationFailed)
+	return err
 }
 
 func (p *preparation) topic(ctx context.Context, topic string, partitions int32, config map[string]string) error {
