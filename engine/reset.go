@@ -32,9 +32,10 @@ const (
 	// KeepLake leaves the tables as they are, with the progress in them. What is landed straight from the user's topics goes on behind what
 	// the table has. What comes through an internal topic is landed again, as new rows, since the topic is made anew.
 	KeepLake
-	// TruncateLake empties the tables, each in one commit (a landing in JSON Lines by one for each partition) that also makes it forget how far it has come, so that all of the input lands
-	// again, each row once. Readers of older versions keep their rows until the table is vacuumed. Tables in which others land, too, tables
-	// that only take appends, and those of sinks that aren't a sink.Truncater are refused, and nothing is changed.
+	// TruncateLake empties the tables, each in one commit (a landing in JSON Lines by one for each partition) that also makes it forget how far
+	// it has come, so that all of the input lands again, each row once. Readers of older versions keep their rows until the table is vacuumed.
+	// Tables in which others land, too, tables that only take appends, and those of sinks that aren't a sink.Truncater are refused, and
+	// nothing is changed.
 	TruncateLake
 )
 
