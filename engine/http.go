@@ -26,7 +26,10 @@ func (e *Engine) Handler() http.Handler {
 			mux.Handle(pattern, handler(e))
 		}
 	}
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff") // answers hold what users have stored
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // Handle adds to what HTTP and Handler serve, under a pattern of http.ServeMux; the page of package console comes so. handler is called for each

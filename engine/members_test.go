@@ -95,5 +95,8 @@ func served(t *testing.T, h http.Handler, path string) string {
 	t.Helper()
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	if w.Header().Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("a browser may guess what the answer of %s is", path)
+	}
 	return w.Body.String()
 }

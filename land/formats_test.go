@@ -379,6 +379,9 @@ func asking(t *testing.T, h http.Handler) func(path string) (int, string) {
 			t.Fatal(err)
 		}
 		defer res.Body.Close()
+		if res.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("a browser may guess what the answer of %s is", path)
+		}
 		text, _ := io.ReadAll(res.Body)
 		return res.StatusCode, string(text)
 	}

@@ -254,7 +254,10 @@ func (s *Sink) Handler() http.Handler {
 		inner.ServeHTTP(w, r)
 		observed.ServeHTTP(w, r)
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff") // as the engine's answers have it
+		mux.ServeHTTP(w, r)
+	})
 }
 
 func writeJSON(w http.ResponseWriter, v any) {
