@@ -3,6 +3,7 @@ package lake
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"slices"
 	"strconv"
 	"time"
@@ -66,7 +67,7 @@ func (o *optimizer) land(ctx context.Context, p *plan, ready []rewritten) error 
 
 // isFinal reports whether a commit's error comes again however often it is tried.
 func isFinal(err error) bool {
-	return errors.As(err, new(*delta.FencedError)) || errors.As(err, new(*delta.UnsupportedError)) || errors.As(err, new(*delta.MetadataChangedError))
+	return errors.Is(err, fs.ErrPermission) || errors.As(err, new(*delta.FencedError)) || errors.As(err, new(*delta.UnsupportedError)) || errors.As(err, new(*delta.MetadataChangedError))
 }
 
 // try commits the groups, or brings them to a newer version if they were overtaken.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -317,6 +318,32 @@ func TestOptimizeSurvivesAFailingStore(t *testing.T) {
 		t.Errorf("to look what others did takes %d operations", n)
 	}
 	synctest.Test(t, func(t *testing.T) { failOvertaken(t, n-1, 1000) }) // where the groups are brought to the newer version
+}
+
+// lockedStore lets nobody write the log.
+type lockedStore struct {
+	object.Store
+	tries int
+}
+
+func (s *lockedStore) PutIfAbsent(ctx context.Context, name string, data []byte) error {
+	if isEntry(name) {
+		s.tries++
+		return &object.Error{Op: "put if absent", Store: s.String(), Name: name, Err: fs.ErrPermission}
+	}
+	return s.Store.PutIfAbsent(ctx, name, data)
+}
+
+// TestOptimizeWithoutRights gives up at once where commits aren't permitted, and leaves nothing.
+func TestOptimizeWithoutRights(t *testing.T) {
+	store := &lockedStore{Store: object.NewMemory("t")}
+	h := newHotTable(t, membersOf(store.Store, append(weatherOptions(), DeletionVectors())...))
+	_, err := optimizeStore(ctx, store, OptimizeOptions{Parallel: 1})
+	if !errors.Is(err, fs.ErrPermission) || store.tries != 1 {
+		t.Errorf("%v after %d tries", err, store.tries)
+	}
+	wantState(t, store, h.want)
+	noOrphans(t, store.Store)
 }
 
 // failOvertaken has some operations of a store fail, from the nth on after a compaction is overtaken until its next try. It reports whether there was one.

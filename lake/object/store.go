@@ -12,7 +12,7 @@ import (
 // Store is a place for objects. Names are relative to the store's root, separated by slashes, without empty parts, "." or
 // ".."; whoever makes names keeps them to ASCII. All methods may be called concurrently.
 //
-// Errors wrap ErrNotFound, ErrExists, ErrNoSpace or ErrUnknown where they apply and name the object.
+// Errors wrap ErrNotFound, ErrExists, ErrNoSpace, ErrUnknown or fs.ErrPermission where they apply and name the object.
 type Store interface {
 	// String names the store for people: a path or an URL, never with credentials.
 	String() string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"net/http"
 	"strings"
@@ -181,8 +182,12 @@ func (s *Store) fail(op, name string, err error) error {
 		return nil
 	}
 	var answer *azcore.ResponseError
-	if op != "list" && !bloberror.HasCode(err, bloberror.ContainerNotFound) && errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound {
+	switch {
+	case !errors.As(err, &answer):
+	case answer.StatusCode == http.StatusNotFound && op != "list" && !bloberror.HasCode(err, bloberror.ContainerNotFound):
 		err = object.ErrNotFound
+	case answer.StatusCode == http.StatusForbidden:
+		err = fmt.Errorf("%w: %w", fs.ErrPermission, err)
 	}
 	return &object.Error{Op: op, Store: s.place, Name: name, Err: err}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"strings"
 	"time"
@@ -91,6 +92,8 @@ func (s *Store) fail(op, name string, err error) error {
 		return nil
 	case status(err) == http.StatusNotFound && !bucketMissing(err) && op != "list":
 		err = object.ErrNotFound
+	case status(err) == http.StatusForbidden:
+		err = fmt.Errorf("%w: %w", fs.ErrPermission, err)
 	}
 	return &object.Error{Op: op, Store: s.place, Name: name, Err: err}
 }

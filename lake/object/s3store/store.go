@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"net"
 	"net/url"
@@ -212,6 +213,8 @@ func (s *Store) fail(op, name string, err error) error {
 	switch {
 	case gcerrors.Code(err) == gcerrors.NotFound && !(errors.As(err, &answer) && answer.ErrorCode() == "NoSuchBucket"):
 		err = object.ErrNotFound
+	case gcerrors.Code(err) == gcerrors.PermissionDenied:
+		err = fmt.Errorf("%w: %w", fs.ErrPermission, err)
 	case errors.As(err, &answer) && answer.ErrorCode() == "QuotaExceeded":
 		err = fmt.Errorf("%w: %w", object.ErrNoSpace, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"testing"
 
@@ -189,7 +190,7 @@ func Faults(t *testing.T, open func(f *Fake) object.Store, unclear ...int) {
 	for _, status := range append([]int{403}, unclear...) {
 		s := open(&Fake{Fault: func(string) int { return status }})
 		err := s.PutIfAbsent(t.Context(), "a", []byte("x"))
-		if want := status != 403; err == nil || errors.Is(err, object.ErrUnknown) != want || errors.Is(err, object.ErrExists) {
+		if want := status != 403; err == nil || errors.Is(err, object.ErrUnknown) != want || errors.Is(err, object.ErrExists) || errors.Is(err, fs.ErrPermission) == want {
 			t.Errorf("status %d: %v", status, err)
 		}
 	}
