@@ -61,7 +61,7 @@ func TestExplainNamesSerdesAsProgramsDo(t *testing.T) {
 	if t.Failed() {
 		t.Log(out.String())
 	}
-	if own := serdeWords("orders.fixedSerde of orders.Order"); own != "orders.fixedSerde of orders.Order" {
+	if own := plansafety.SerdeWords("orders.fixedSerde of orders.Order"); own != "orders.fixedSerde of orders.Order" {
 		t.Errorf("a serde of somebody else's becomes %q", own)
 	}
 }

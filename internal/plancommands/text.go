@@ -44,10 +44,10 @@ func explain(w io.Writer, p *plansafety.Plan) {
 			where = "without a changelog: lost with its directory"
 		}
 		line("store", s.Name, s.Generated, fmt.Sprintf("%s in sub-topology %d", s.Kind, s.Subtopology),
-			"contents: "+strings.Join(s.Origins, ", "), "keys: "+serdeWords(s.Key), "values: "+serdeWords(s.Value), where)
+			"contents: "+strings.Join(s.Origins, ", "), "keys: "+plansafety.SerdeWords(s.Key), "values: "+plansafety.SerdeWords(s.Value), where)
 	}
 	for _, t := range p.Topics {
-		line("topic", t.Name, t.Generated, t.Kind, "records: "+strings.Join(t.Origins, ", "), "keys: "+serdeWords(t.Key), "values: "+serdeWords(t.Value), "partitions: "+t.Width.String())
+		line("topic", t.Name, t.Generated, t.Kind, "records: "+strings.Join(t.Origins, ", "), "keys: "+plansafety.SerdeWords(t.Key), "values: "+plansafety.SerdeWords(t.Value), "partitions: "+t.Width.String())
 	}
 	for _, l := range p.Lakes {
 		line("lake sink", l.Name, l.Generated, l.Table, "progress kept for: "+strings.Join(l.Inputs, ", "))

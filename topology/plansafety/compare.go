@@ -144,6 +144,14 @@ func say[T comparable](d *differences, loses bool, what string, old, new T) bool
 	return true
 }
 
+// saySerde is say for serdes, which it shows as programs write them, where that tells the two apart.
+func saySerde(d *differences, what, old, new string) {
+	if o, n := SerdeWords(old), SerdeWords(new); o != n {
+		old, new = o, n
+	}
+	say(d, true, what, old, new)
+}
+
 func show[T any](v T) string {
 	if s := fmt.Sprint(v); s != "" {
 		return s

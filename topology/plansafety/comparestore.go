@@ -42,8 +42,8 @@ func (c *comparison) beginsEmpty(s Store) string {
 func (c *comparison) store(old, new Store, renamed bool) {
 	var d differences
 	say(&d, true, "kind", old.Kind, new.Kind)
-	say(&d, true, "key serde", old.Key, new.Key)
-	say(&d, true, "value serde", old.Value, new.Value)
+	saySerde(&d, "key serde", old.Key, new.Key)
+	saySerde(&d, "value serde", old.Value, new.Value)
 	say(&d, true, "window size in ms", old.WindowSizeMs, new.WindowSizeMs)
 	say(&d, true, "retains duplicates", old.RetainDuplicates, new.RetainDuplicates)
 	say(&d, true, "global", old.Global, new.Global)

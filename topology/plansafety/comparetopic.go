@@ -35,8 +35,8 @@ func (t Topic) shape() string {
 
 func (c *comparison) topic(old, new Topic, renamed bool) {
 	var d differences
-	say(&d, true, "key serde", old.Key, new.Key)
-	say(&d, true, "value serde", old.Value, new.Value)
+	saySerde(&d, "key serde", old.Key, new.Key)
+	saySerde(&d, "value serde", old.Value, new.Value)
 	layout := d.loses
 	wide := say(&d, true, "partitions", old.Width.String(), new.Width.String())
 	say(&d, false, "records come from", list(old.Origins), list(new.Origins))

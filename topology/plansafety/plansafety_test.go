@@ -437,3 +437,19 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Serdes differ in a program's words, or, where these are the same, in those of the plan.
+func TestCompareNamesSerdesAsProgramsDo(t *testing.T) {
+	build := func(value string) *plansafety.Plan {
+		return &plansafety.Plan{Stores: []plansafety.Store{{Name: "n", Key: "serde.stringSerde of string", Value: value}}}
+	}
+	for _, to := range []struct{ serde, says string }{
+		{"serde.stringSerde of string", "value serde: serde.Int64 -> serde.String"},
+		{"serde.int64Serde of shop.Cents", "value serde: serde.int64Serde of int64 -> serde.int64Serde of shop.Cents"},
+	} {
+		report := plansafety.Compare(build("serde.int64Serde of int64"), build(to.serde))
+		if text := report.String(); !strings.Contains(text, to.says) {
+			t.Errorf("%q isn't in\n%s", to.says, text)
+		}
+	}
+}

@@ -1,4 +1,4 @@
-package plancommands
+package plansafety
 
 import "regexp"
 
@@ -14,8 +14,9 @@ var (
 	}
 )
 
-// serdeWords is a serde as its users write it: serde.String, serde.JSON[orders.Order].
-func serdeWords(name string) string {
+// SerdeWords is a serde of a Store or a Topic as programs write it: serde.String, serde.JSON[orders.Order]. One of which it knows no such form stays what the
+// plan calls it.
+func SerdeWords(name string) string {
 	if m := plainSerde.FindStringSubmatch(name); m != nil && serdeMaker[m[1]] != "" {
 		return "serde." + serdeMaker[m[1]]
 	}
