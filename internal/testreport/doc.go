@@ -1,6 +1,7 @@
 // Package testreport reads what `go test -json` prints and says what came of it: a line a package as it ends, the output of what
 // failed, and at the end every test that was skipped with its reason, since a check that silently skips half its tests is worth
-// nothing. Its last line is plain: "N passed, N failed, N skipped".
+// nothing, and what each failed test said by Error or Fatal: where it is followed by other packages, or logs much, or whoever reads
+// the output sees only its end, that would be missed. The last line is plain: "N passed, N failed, N skipped".
 //
 //	go test -json ./... | go run ./internal/testreport/cmd
 //

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -12,6 +13,7 @@ import (
 type Report struct {
 	Passed, Failed int
 	Skips          []Skip
+	Failures       []Failure
 
 	packages map[string]*pkg
 	builds   map[string]*strings.Builder // output of failed builds, by import path
@@ -26,7 +28,7 @@ type Skip struct {
 // pkg is a package whose tests are running.
 type pkg struct {
 	passed, failed, skipped int
-	running                 map[string]*strings.Builder // output by test; "" is the package's own
+	running                 map[string]*output // by test; "" is the package's own
 }
 
 // event is a line of `go test -json` (see `go doc test2json`).
@@ -37,6 +39,7 @@ type event struct {
 	Test        string
 	Elapsed     float64
 	Output      string
+	OutputType  string
 	FailedBuild string
 }
 
@@ -77,12 +80,12 @@ func (r *Report) add(e event) {
 	}
 	p := r.packages[e.Package]
 	if p == nil {
-		p = &pkg{running: make(map[string]*strings.Builder)}
+		p = &pkg{running: make(map[string]*output)}
 		r.packages[e.Package] = p
 	}
 	switch e.Action {
 	case "output":
-		p.output(e.Test).WriteString(e.Output)
+		p.output(e.Test).add(e)
 	case "run":
 		p.output(e.Test)
 	case "pass", "fail", "skip":
@@ -101,15 +104,15 @@ func (r *Report) build(path string) *strings.Builder {
 	return r.builds[path]
 }
 
-func (p *pkg) output(test string) *strings.Builder {
+func (p *pkg) output(test string) *output {
 	if p.running[test] == nil {
-		p.running[test] = &strings.Builder{}
+		p.running[test] = &output{}
 	}
 	return p.running[test]
 }
 
 func (r *Report) testEnded(e event, p *pkg) {
-	output := p.output(e.Test).String()
+	output := p.output(e.Test)
 	delete(p.running, e.Test)
 	switch e.Action {
 	case "pass":
@@ -120,10 +123,11 @@ func (r *Report) testEnded(e event, p *pkg) {
 	case "fail":
 		p.failed++
 		r.Failed++
-		fmt.Fprintf(r.out, "--- FAIL: %s %s\n%s", e.Package, e.Test, indent(output))
+		r.failed(e.Package, e.Test, output)
+		fmt.Fprintf(r.out, "--- FAIL: %s %s\n%s", e.Package, e.Test, indent(output.all.String()))
 	case "skip":
 		p.skipped++
-		r.Skips = append(r.Skips, Skip{e.Package, e.Test, reason(output)})
+		r.Skips = append(r.Skips, Skip{e.Package, e.Test, reason(output.all.String())})
 	}
 }
 
@@ -150,13 +154,18 @@ func (r *Report) packageFailed(e event, p *pkg) {
 	if p.failed == 0 || len(unfinished) > 0 {
 		p.failed++
 		r.Failed++
+		own := p.output("")
 		if b := r.builds[e.FailedBuild]; b != nil {
-			fmt.Fprint(r.out, indent(b.String()))
+			own.all.WriteString(b.String())
 		}
-		for _, test := range unfinished {
-			fmt.Fprintf(r.out, "--- NOT ENDED: %s %s\n%s", e.Package, test, indent(p.running[test].String()))
+		for _, test := range slices.Sorted(slices.Values(unfinished)) {
+			r.failed(e.Package, test+" (not ended)", p.running[test])
+			fmt.Fprintf(r.out, "--- NOT ENDED: %s %s\n%s", e.Package, test, indent(p.running[test].all.String()))
 		}
-		fmt.Fprint(r.out, indent(p.output("").String()))
+		if len(unfinished) == 0 {
+			r.failed(e.Package, "", own)
+		}
+		fmt.Fprint(r.out, indent(own.all.String()))
 	}
 	fmt.Fprintf(r.out, "FAIL  %-60s %6.1fs  %s\n", e.Package, e.Elapsed, p.counts())
 }
@@ -172,18 +181,19 @@ func (p *pkg) counts() string {
 	return s
 }
 
-// Summary writes every skipped test with its reason, and the last line.
+// Summary writes every skipped test with its reason, what failed and why, and the last line.
 func (r *Report) Summary() {
+	for path := range r.packages { // go test ended without a word on these
+		r.Failed++
+		r.Failures = append(r.Failures, Failure{Package: path, Said: "go test ended in the middle of it"})
+	}
 	if len(r.Skips) > 0 {
 		fmt.Fprintf(r.out, "\nNot run:\n")
 	}
 	for _, s := range r.Skips {
 		fmt.Fprintf(r.out, "  %s %s: %s\n", s.Package, s.Test, s.Reason)
 	}
-	for path := range r.packages { // go test ended without a word on these
-		r.Failed++
-		fmt.Fprintf(r.out, "FAIL  %s: go test ended in the middle of it\n", path)
-	}
+	r.writeFailures()
 	fmt.Fprintf(r.out, "\n%d passed, %d failed, %d skipped\n", r.Passed, r.Failed, len(r.Skips))
 }
 

@@ -1,11 +1,13 @@
 package testreport_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -27,10 +29,16 @@ func TestHalf(t *testing.T) { t.Run("left", func(t *testing.T) { t.Skip("left ou
 `,
 		"bad/bad_test.go": `package bad
 import "testing"
-func TestFails(t *testing.T) { t.Error("it broke") }
+func TestFails(t *testing.T) { t.Log("a log line"); t.Error("it broke:\nbadly"); t.Log("another") }
+func TestParent(t *testing.T) { t.Run("child", func(t *testing.T) { t.Fatal("sub broke") }) }
 func TestPasses(t *testing.T) {}
 `,
 		"broken/broken_test.go": "package broken\nfunc undefined() { nothing() }\n",
+		"exits/exits_test.go": `package exits
+import ("fmt"; "os"; "testing")
+func TestMain(m *testing.M) { m.Run(); fmt.Println("a leak"); os.Exit(1) }
+func TestPasses(t *testing.T) {}
+`,
 		"panics/panics_test.go": "package panics\nimport \"testing\"\nfunc TestPanics(t *testing.T) { panic(\"oh\") }\nfunc TestNever(t *testing.T) {}\n",
 		"none/none.go":          "package none\n",
 	} {
@@ -67,14 +75,35 @@ func TestPasses(t *testing.T) {}
 	text := out.String()
 	for _, line := range []string{
 		"go: a message\n", "--- FAIL: m/bad TestFails\n", "it broke", "undefined: nothing", "panic: oh", "3 passed, 3 skipped\n",
-		"1 passed, 1 failed\n", "  m/good TestSkip: no Kafka here: no java in PATH\n",
+		"1 passed, 3 failed\n", "  m/good TestSkip: no Kafka here: no java in PATH\n",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("the report lacks %q", line)
 		}
 	}
-	if !strings.HasSuffix(text, "\n4 passed, 3 failed, 3 skipped\n") {
+	if !strings.HasSuffix(text, "\n5 passed, 6 failed, 3 skipped\n") {
 		t.Errorf("the last line is %q", text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:])
+	}
+	failures := map[string]string{}
+	for _, f := range r.Failures {
+		said, _, _ := strings.Cut(f.Said, "\n\n") // without a panic's stack
+		failures[f.Package+" "+f.Test] = said
+	}
+	wantFailures := map[string]string{
+		"m/bad TestFails": "bad_test.go:3: it broke:\nbadly", "m/bad TestParent/child": "bad_test.go:4: sub broke",
+		"m/broken ":           "FAIL\tm/broken [build failed]\n# m/broken [m/broken.test]\nbroken/broken_test.go:2:20: undefined: nothing",
+		"m/exits ":            "PASS\na leak\nFAIL\tm/exits",
+		"m/panics TestPanics": "panic: oh [recovered, repanicked]",
+	}
+	if exits := failures["m/exits "]; strings.HasPrefix(exits, wantFailures["m/exits "]) {
+		wantFailures["m/exits "] = exits // and the time it took
+	}
+	if d := cmp.Diff(wantFailures, failures); d != "" {
+		t.Error(d)
+	}
+	end := text[strings.LastIndex(text, "\nFailed:\n"):]
+	if !strings.Contains(end, "  m/bad TestFails:\n    bad_test.go:3: it broke:\n    badly\n  m/bad TestParent/child:\n") {
+		t.Errorf("the report ends with %s", end)
 	}
 	if strings.Contains(text, "m/none") {
 		t.Error("a package without tests is told of")
@@ -93,5 +122,32 @@ func TestReportOfARunThatWasKilled(t *testing.T) {
 	r.Summary()
 	if r.Failed != 1 || !strings.Contains(out.String(), "ended in the middle") {
 		t.Errorf("%d failed: %s", r.Failed, out.String())
+	}
+}
+
+// What is repeated at the end is short, however much was said.
+func TestMuchIsSaid(t *testing.T) {
+	var events, out strings.Builder
+	event := func(action, output, kind string) {
+		raw, err := json.Marshal(map[string]string{"Action": action, "Package": "m", "Test": "TestA", "Output": output, "OutputType": kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		events.Write(append(raw, '\n'))
+	}
+	event("run", "", "")
+	event("output", "a_test.go:1: "+strings.Repeat("é", 5000)+"\n", "error")
+	for range 1000 {
+		event("output", "more\n", "error-continue")
+		event("output", "a log line\n", "")
+	}
+	event("fail", "", "")
+	r := testreport.New(&out)
+	if err := r.Read(strings.NewReader(events.String())); err != nil {
+		t.Fatal(err)
+	}
+	r.Summary()
+	if said := r.Failures[0].Said; len(said) > 2000 || !utf8.ValidString(said) || strings.Count(said, "more") != 19 || strings.Contains(said, "log line") {
+		t.Errorf("it says %q", said)
 	}
 }
