@@ -13,9 +13,9 @@ import (
 // process has written to them.
 func (e *Engine) settle(ctx context.Context) error {
 	found, err := e.producer.Settle(ctx, e.written(), e.committers()...)
-	if len(found.Partitions)+len(found.Groups) > 0 && err == nil {
-		e.log.Warn("brokers took a transaction of this instance for ended without marking its end: it is aborted now",
-			"partitions", found.Partitions, "groups", found.Groups)
+	if len(found.Committed)+len(found.Aborted)+len(found.Groups) > 0 && err == nil {
+		e.log.Warn("brokers took a transaction of this instance for ended without marking its end: that is done now",
+			"committed", found.Committed, "aborted", found.Aborted, "groups", found.Groups)
 	}
 	if len(found.Unchecked) > 0 {
 		e.log.Debug("whether a transaction was left open in these topics isn't known: give the right to read them, to be sure", "topics", found.Unchecked)

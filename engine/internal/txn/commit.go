@@ -115,9 +115,14 @@ func (p *Producer) commitPlainly(ctx context.Context, of []Offsets) (Outcome, er
 }
 
 func (p *Producer) end(ctx context.Context) (Outcome, error) {
-	err := p.client.EndTransaction(ctx, kgo.TryCommit)
+	id, epoch, err := p.client.ProducerID(ctx)
+	if err != nil {
+		return Aborted, fmt.Errorf("producer id: %w", err)
+	}
+	err = p.client.EndTransaction(ctx, kgo.TryCommit)
 	switch {
 	case err == nil:
+		p.fates.ended(id, epoch)
 		p.current.Store(nil)
 		return Committed, nil
 	case errors.Is(err, kerr.OperationNotAttempted):

@@ -39,6 +39,7 @@ type Producer struct {
 	// and each end gives a new epoch.
 	implicit bool
 	written  int64 // records of the last Commit
+	fates    fates
 
 	mu      sync.Mutex // guards the beginning of a transaction
 	current atomic.Pointer[transaction]
@@ -126,11 +127,8 @@ func (p *Producer) init(ctx context.Context) error {
 	}
 }
 
-// identify gets the producer id and epoch, and learns which protocol of transactions the cluster runs.
+// identify learns which protocol of transactions the cluster runs, and how the last one ended, and gets the producer id and epoch.
 func (p *Producer) identify(ctx context.Context) error {
-	if _, _, err := p.client.ProducerID(ctx); err != nil {
-		return fmt.Errorf("get producer id: %w", err)
-	}
 	resp, err := kmsg.NewPtrApiVersionsRequest().RequestWith(ctx, p.client)
 	if err != nil {
 		return fmt.Errorf("ask for the cluster's features: %w", err)
@@ -140,6 +138,12 @@ func (p *Producer) identify(ctx context.Context) error {
 		if f.Name == "transaction.version" && f.MaxVersionLevel >= 2 {
 			p.implicit = true
 		}
+	}
+	if err := p.learnFate(ctx); err != nil {
+		return err
+	}
+	if _, _, err := p.client.ProducerID(ctx); err != nil {
+		return fmt.Errorf("get producer id: %w", err)
 	}
 	return nil
 }

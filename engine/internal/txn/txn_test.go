@@ -51,7 +51,12 @@ func (f *fixture) producer(opts ...kgo.Opt) *Producer {
 
 func (f *fixture) produce(p *Producer, value string) {
 	f.t.Helper()
-	if err := p.Hand().Produce(f.t.Context(), Record{Topic: f.name, Partition: 1, Value: []byte(value), Timestamp: time.Now().UnixMilli()}); err != nil {
+	f.produceTo(p, 1, value)
+}
+
+func (f *fixture) produceTo(p *Producer, partition int32, value string) {
+	f.t.Helper()
+	if err := p.Hand().Produce(f.t.Context(), Record{Topic: f.name, Partition: partition, Value: []byte(value), Timestamp: time.Now().UnixMilli()}); err != nil {
 		f.t.Fatal(err)
 	}
 }
