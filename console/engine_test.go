@@ -16,17 +16,17 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"go.uber.org/goleak"
 
 	"github.com/tributary-io/tributary/console"
 	"github.com/tributary-io/tributary/engine"
 	"github.com/tributary-io/tributary/engine/devbroker"
+	"github.com/tributary-io/tributary/internal/leaks"
 	"github.com/tributary-io/tributary/lake"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/topology"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // seen is what these tests want to know of state.json.
 type seen struct {

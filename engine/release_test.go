@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
+	"github.com/tributary-io/tributary/internal/leaks"
 )
 
 // openFiles counts the files and connections that the process has.
@@ -48,7 +49,7 @@ func TestEndedInstancesLeaveNothing(t *testing.T) {
 	for round := 2; round <= 4; round++ {
 		live(round)
 	}
-	if err := goleak.Find(ignore); err != nil {
+	if err := leaks.Find(ignore); err != nil {
 		t.Error(err)
 	}
 	// Connections of the broker in the process end a moment after the clients' own.

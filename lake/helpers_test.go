@@ -14,8 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/tributary-io/tributary/internal/leaks"
 	"github.com/tributary-io/tributary/internal/sinktest"
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/sink"
@@ -42,7 +41,7 @@ func TestMain(m *testing.M) {
 		sinktest.ExitUnless(changeSome(dir, 1<<40))
 		return
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 var ctx = context.Background()

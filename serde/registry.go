@@ -16,8 +16,9 @@ import (
 // asked of whom and, through Retriable, whether it is worth asking again.
 type Registry struct {
 	store   schemaStore
-	where   string // for people: the URL
-	timeout time.Duration
+	where   string        // for people: the URL
+	timeout time.Duration // of requests that records wait for
+	atStart time.Duration // of the others
 	now     func() time.Time
 
 	base   context.Context // ends with Close
@@ -95,7 +96,7 @@ type schemaStore interface {
 func newRegistry(store schemaStore, where string, cfg registryConfig) *Registry {
 	base, cancel := context.WithCancel(context.Background())
 	return &Registry{
-		store: store, where: where, timeout: cfg.timeout, now: cfg.now, base: base, cancel: cancel,
+		store: store, where: where, timeout: cfg.timeout, atStart: cfg.atStart, now: cfg.now, base: base, cancel: cancel,
 		known: make(map[schemaKey]Schema), unknown: make(map[schemaKey]unknownID), ids: make(map[subjectSchema]int),
 	}
 }
@@ -111,7 +112,7 @@ func (r *Registry) String() string { return r.where }
 
 // Ping asks the registry for anything at all, to tell at start whether it is there.
 func (r *Registry) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	ctx, cancel := context.WithTimeout(ctx, r.atStart)
 	defer cancel()
 	return r.wrap("ask for its subjects", r.store.ping(ctx))
 }
@@ -217,7 +218,7 @@ func (r *Registry) idOf(ctx context.Context, what, subject, schema string,
 	if ok {
 		return id, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	ctx, cancel := context.WithTimeout(ctx, r.atStart)
 	defer cancel()
 	id, err := ask(ctx, subject, schema)
 	if err != nil {
@@ -235,7 +236,7 @@ func (r *Registry) idOf(ctx context.Context, what, subject, schema string,
 
 // CheckCompatible asks whether the schema could be registered under the subject. The error lists what is in the way.
 func (r *Registry) CheckCompatible(ctx context.Context, subject, schema string) error {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	ctx, cancel := context.WithTimeout(ctx, r.atStart)
 	defer cancel()
 	return r.wrap("check the schema for subject "+subject, r.store.compatible(ctx, subject, schema))
 }

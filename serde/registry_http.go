@@ -17,18 +17,28 @@ import (
 type RegistryOption func(*registryConfig)
 
 type registryConfig struct {
-	timeout time.Duration
+	timeout time.Duration // of requests that records wait for
+	atStart time.Duration // of the others
 	now     func() time.Time
 	tls     *tls.Config
 	client  []sr.ClientOpt
 }
 
-// defaultRegistryTimeout is long for one schema, and short for a task that waits for it.
-const defaultRegistryTimeout = 5 * time.Second
+const (
+	// defaultRegistryTimeout is long for one schema, and short for a task that waits for it, which asks again.
+	defaultRegistryTimeout = 5 * time.Second
+	// defaultAtStart is for what ends a start where it fails: a registry that has just been started, or is busy, takes longer than a task may.
+	defaultAtStart = 30 * time.Second
+)
 
-// RegistryTimeout limits each request. The default is 5 seconds.
+func defaultRegistryConfig() registryConfig {
+	return registryConfig{timeout: defaultRegistryTimeout, atStart: defaultAtStart, now: time.Now}
+}
+
+// RegistryTimeout limits each request. The default is 5 seconds for schemas that records need, and 30 seconds for what programs ask when they start: Ping,
+// Register, Lookup, CheckCompatible.
 func RegistryTimeout(d time.Duration) RegistryOption {
-	return func(c *registryConfig) { c.timeout = d }
+	return func(c *registryConfig) { c.timeout, c.atStart = d, d }
 }
 
 // RegistryClock replaces the wall clock, by which unknown ids are forgotten.
@@ -55,7 +65,7 @@ func RegistryTLS(config *tls.Config) RegistryOption {
 // in turn. A user and password in the first URL are sent as RegistryBasicAuth would, and appear in no message. Nothing is asked of
 // the registry yet; Ping does.
 func NewRegistry(urls string, opts ...RegistryOption) (*Registry, error) {
-	cfg := registryConfig{timeout: defaultRegistryTimeout, now: time.Now}
+	cfg := defaultRegistryConfig()
 	for _, o := range opts {
 		o(&cfg)
 	}

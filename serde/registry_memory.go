@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 )
 
 // NewMemoryRegistry makes a registry within the process, for tests of topologies. It takes every schema under every subject.
 func NewMemoryRegistry() *Registry {
-	cfg := registryConfig{timeout: defaultRegistryTimeout, now: time.Now}
-	return newRegistry(&memoryStore{subjects: make(map[subjectSchema]bool)}, "registry in memory", cfg)
+	return newRegistry(&memoryStore{subjects: make(map[subjectSchema]bool)}, "registry in memory", defaultRegistryConfig())
 }
 
 // memoryStore gives ids from 1 on, the same for the same text, as a real registry does.

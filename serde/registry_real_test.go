@@ -18,7 +18,7 @@ func TestRealRegistry(t *testing.T) {
 	srv := realregistry.Start(t)
 	ctx := t.Context()
 	connect := func() *serde.Registry {
-		reg, err := serde.NewRegistry(srv.URL(), serde.RegistryTimeout(10*time.Second))
+		reg, err := serde.NewRegistry(srv.URL(), serde.RegistryTimeout(2*time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 	"go.uber.org/goleak"
 
+	"github.com/tributary-io/tributary/internal/leaks"
 	"github.com/tributary-io/tributary/serde"
 )
 
@@ -98,8 +99,8 @@ func TestRegistryAsksOnceForAll(t *testing.T) {
 		srv.fake.Handler().ServeHTTP(w, req)
 	})
 	gaveUp, giveUp := context.WithCancel(t.Context())
-	var all sync.WaitGroup
-	all.Go(func() {
+	var gone, all sync.WaitGroup
+	gone.Go(func() {
 		if _, err := reg.WriterSchema(gaveUp, id); err == nil || !serde.Retriable(err) {
 			t.Errorf("who gave up got %v", err)
 		}
@@ -115,6 +116,7 @@ func TestRegistryAsksOnceForAll(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	giveUp()
+	gone.Wait() // before there is an answer, which it could get as well
 	close(waiting)
 	all.Wait()
 	if n := srv.requests.Load(); n > 2 { // one, or two if somebody came only after the first had ended
@@ -311,9 +313,17 @@ func TestRegistryTLS(t *testing.T) {
 }
 
 func TestRegistryCloseLeavesNothing(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	hang := make(chan struct{})
-	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }))
+	old := goleak.IgnoreCurrent()
+	defer func() {
+		if err := leaks.Find(old); err != nil {
+			t.Error(err)
+		}
+	}()
+	asked, hang := make(chan struct{}, 1), make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-hang
+	}))
 	defer srv.Close()
 	reg, err := serde.NewRegistry(srv.URL)
 	if err != nil {
@@ -324,7 +334,7 @@ func TestRegistryCloseLeavesNothing(t *testing.T) {
 		_, err := reg.WriterSchema(context.Background(), 1)
 		ended <- err
 	}()
-	time.Sleep(10 * time.Millisecond)
+	<-asked
 	reg.Close()
 	if err := <-ended; err == nil {
 		t.Error("a request outlived Close")

@@ -6,8 +6,7 @@ import (
 	"log/slog"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/tributary-io/tributary/internal/leaks"
 	"github.com/tributary-io/tributary/state"
 )
 
@@ -18,7 +17,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 func must(t testing.TB, err error) {

@@ -22,21 +22,12 @@ type Lock struct{ file *os.File }
 // TryLock takes the lock on path, making the file where there is none. It doesn't wait: where the lock is held already, the
 // error wraps ErrHeld and names the holder's process id as far as it is known.
 func TryLock(path string) (*Lock, error) {
-	return lock(path, unix.LOCK_EX|unix.LOCK_NB)
-}
-
-// Wait takes the lock on path, waiting without limit until it is free.
-func Wait(path string) (*Lock, error) {
-	return lock(path, unix.LOCK_EX)
-}
-
-func lock(path string, how int) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
 	}
 	for {
-		err = unix.Flock(int(file.Fd()), how)
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if !errors.Is(err, unix.EINTR) {
 			break
 		}
@@ -73,5 +64,8 @@ func writeOwner(file *os.File) error {
 	return err
 }
 
-// Release gives the lock back. The file stays: removing it would let two processes lock two files of the same name.
-func (l *Lock) Release() error { return l.file.Close() }
+// Release gives the lock back. The file stays: removing it would let two processes lock two files of the same name. Closing the file isn't enough: a child that
+// is just being started has it, too, until it runs its program.
+func (l *Lock) Release() error {
+	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
+}

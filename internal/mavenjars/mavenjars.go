@@ -7,17 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"time"
 
-	"github.com/tributary-io/tributary/internal/child"
-	"github.com/tributary-io/tributary/internal/filelock"
+	"github.com/tributary-io/tributary/internal/fetched"
 )
 
 // ErrUnavailable is wrapped where the machine lacks Java or Maven, or where Maven can't reach its repository.
 var ErrUnavailable = errors.New("the jars can't be had here")
 
-// fetchLimit bounds a first download.
-const fetchLimit = 5 * time.Minute
+// mavenLock is held by who runs Maven, which fills its own repository: two that fetch the same at once get in each other's way.
+const mavenLock = "maven"
 
 // Dir returns the directory with the jars that the pom lists as dependencies, fetching them at the first time. name is the directory's
 // and must change with the versions in the pom, as in "kafka-4.3.1".
@@ -52,10 +50,7 @@ func Unpacked(name, artifact string) (string, error) {
 		if err := os.Mkdir(unpacked, 0o755); err != nil {
 			return "", err
 		}
-		if out, err := exec.CommandContext(ctx, "tar", "-xzf", archives[0], "-C", unpacked).CombinedOutput(); err != nil {
-			return "", fmt.Errorf("unpack %s: %w: %s", artifact, err, child.LastLines(string(out), 5))
-		}
-		return unpacked, nil
+		return unpacked, fetched.Run(ctx, "", "tar", "-xzf", archives[0], "-C", unpacked)
 	})
 }
 
@@ -72,41 +67,29 @@ func cached(name string, fetch func(ctx context.Context, tmp string) (string, er
 	if err := need("mvn"); err != nil {
 		return "", err
 	}
-	cache, err := os.UserCacheDir()
+	dir, err := fetched.Dir(context.Background(), name, "", func(ctx context.Context, dir string) error {
+		tmp, err := os.MkdirTemp(filepath.Dir(dir), "fetch-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(tmp)
+		made, err := fetch(ctx, tmp)
+		if err != nil {
+			return err
+		}
+		return os.Rename(made, dir)
+	})
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	root := filepath.Join(cache, "tributary")
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	dir := filepath.Join(root, name)
-	lock, err := filelock.Wait(dir + ".lock")
-	if err != nil {
-		return "", err
-	}
-	defer lock.Release()
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	tmp, err := os.MkdirTemp(root, "fetch-")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(tmp)
-	ctx, cancel := context.WithTimeout(context.Background(), fetchLimit)
-	defer cancel()
-	made, err := fetch(ctx, tmp)
-	if err != nil {
-		return "", err
-	}
-	return dir, os.Rename(made, dir)
+	return dir, nil
 }
 
 func maven(ctx context.Context, args ...string) error {
-	out, err := exec.CommandContext(ctx, "mvn", append([]string{"-q", "-B"}, args...)...).CombinedOutput()
+	lock, err := fetched.Locked(ctx, mavenLock)
 	if err != nil {
-		return fmt.Errorf("%w: Maven could not fetch it: %w: %s", ErrUnavailable, err, child.LastLines(string(out), 5))
+		return err
 	}
-	return nil
+	defer lock.Release()
+	return fetched.Run(ctx, "", "mvn", append([]string{"-q", "-B"}, args...)...)
 }

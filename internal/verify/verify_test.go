@@ -14,15 +14,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"go.uber.org/goleak"
 
 	"github.com/tributary-io/tributary/internal/embedded"
+	"github.com/tributary-io/tributary/internal/leaks"
 	"github.com/tributary-io/tributary/lake"
 	"github.com/tributary-io/tributary/lake/sink"
 	"github.com/tributary-io/tributary/processors"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 const topic = "in"
 

@@ -10,13 +10,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
-	"go.uber.org/goleak"
 
+	"github.com/tributary-io/tributary/internal/leaks"
 	"github.com/tributary-io/tributary/lake/delta"
 	"github.com/tributary-io/tributary/lake/object"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // writeJSON writes rows as a Parquet file of the given Arrow schema, as another writer may have done.
 func writeJSON(t *testing.T, store object.Store, name string, schema *arrow.Schema, rows string) {

@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/tributary-io/tributary/internal/leaks"
 	"github.com/tributary-io/tributary/lake/object"
 )
 
@@ -16,7 +15,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("DELTA_TEST_WRITER") != "" {
 		os.Exit(writerProcess())
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 // plain is a small schema for tests in which rows don't matter.

@@ -83,7 +83,7 @@ func writeToGoal(s object.Store) error {
 	}
 }
 
-// TestKilledWriter kills the writer again and again wherever it happens to be.
+// TestKilledWriter kills the writer again and again wherever it happens to be. It gets more and more time, so that it ends on any machine.
 func TestKilledWriter(t *testing.T) {
 	dir := t.TempDir()
 	kills := 0
@@ -100,7 +100,7 @@ func TestKilledWriter(t *testing.T) {
 		var err error
 		select {
 		case err = <-done:
-		case <-time.After(time.Duration(30+rand.IntN(120)) * time.Millisecond):
+		case <-time.After(time.Duration(1+kills/20) * time.Duration(30+rand.IntN(120)) * time.Millisecond):
 			_ = cmd.Process.Kill()
 			err = <-done
 			kills++

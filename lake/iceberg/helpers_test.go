@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/tributary-io/tributary/internal/leaks"
 	"github.com/tributary-io/tributary/internal/sinktest"
 	"github.com/tributary-io/tributary/lake/iceberg"
 	"github.com/tributary-io/tributary/lake/iceberg/sqlite"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	// The SQL catalog's connections are closed in the background.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"))
+	leaks.Main(m, goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"))
 }
 
 var ctx = context.Background()

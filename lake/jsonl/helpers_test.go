@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/tributary-io/tributary/internal/leaks"
 	"github.com/tributary-io/tributary/internal/sinktest"
 	"github.com/tributary-io/tributary/lake/object"
 	"github.com/tributary-io/tributary/lake/sink"
@@ -22,7 +21,7 @@ func TestMain(m *testing.M) {
 		sinktest.ExitUnless(landSome(dir, 1<<40))
 		return
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 var ctx = context.Background()

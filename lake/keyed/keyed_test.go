@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/tributary-io/tributary/internal/leaks"
 	"github.com/tributary-io/tributary/lake/columns"
 	"github.com/tributary-io/tributary/lake/object"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 func TestLSN(t *testing.T) {
 	for text, want := range map[string]LSN{"0/0": 0, "0/16B3748": 0x16B3748, "16/b374D848": 0x16_B374_D848, "FFFFFFFF/FFFFFFFF": math.MaxUint64, "0000000A/00000001": 0xA_0000_0001} {

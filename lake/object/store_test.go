@@ -15,15 +15,16 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"pgregory.net/rapid"
+
+	"github.com/tributary-io/tributary/internal/leaks"
 )
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("OBJECT_TEST_RACER"); dir != "" {
 		os.Exit(race(dir))
 	}
-	goleak.VerifyTestMain(m)
+	leaks.Main(m)
 }
 
 // stores are the implementations that must behave alike.

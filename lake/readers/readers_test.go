@@ -4,10 +4,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/tributary-io/tributary/internal/leaks"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaks.Main(m) }
 
 // TestReaders lets delta-rs write a table, so that this package is tested without the project's own writer.
 func TestReaders(t *testing.T) {
