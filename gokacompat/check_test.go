@@ -33,7 +33,7 @@ func checkedGroup() *goka.GroupGraph {
 // problems are what Check finds.
 func problems(t *testing.T, addrs []string, opts ...gokacompat.Option) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	app, _ := newApp(t, checkedGroup(), opts...)
 	err := app.Check(ctx, kgo.SeedBrokers(addrs...))

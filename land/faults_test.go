@@ -189,7 +189,7 @@ func TestUntilLandedTellsFaults(t *testing.T) {
 	id := w.id(t, &well)
 	w.emit(t, well.Topic, smallValue(id, 1))
 	w.emit(t, bound.Topic, smallValue(id, 1))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	if err := s.RunUntilLanded(ctx); err == nil || !strings.Contains(err.Error(), bound.Topic+" has not landed") || strings.Contains(err.Error(), well.Topic) {
 		t.Errorf("ended with %v", err)

@@ -41,7 +41,7 @@ func runInstance(ctx context.Context, args instanceArgs) error {
 	}
 	cfg := Config{Brokers: args.Brokers, Registry: args.Registry, Lake: args.Lake, Group: args.Group, State: args.State, Streams: streams, Log: slog.Default(), Memory: DefaultMemory}
 	if len(streams) == 1 { // that one is killed: its tasks have to move soon
-		cfg.Engine = []engine.Option{engine.SessionTimeout(1200 * time.Millisecond), engine.RebalanceTimeout(2 * time.Second)}
+		cfg.Engine = []engine.Option{engine.SessionTimeout(3 * time.Second), engine.RebalanceTimeout(5 * time.Second)}
 	}
 	cfg.Batch = cmp.Or(args.Batch, BatchLimits{Every: 150 * time.Millisecond, Rows: 300})
 	if err := cfg.Environment(func(string) string { return "" }); err != nil {
@@ -124,7 +124,7 @@ func killedLandOnce(t *testing.T, w *world) {
 	last := w.child(t, "last", s.Topic)
 	eventually(t, "landed", func() bool { return len(w.rows(t, &s)) >= records-records/1000 })
 	for _, c := range []*child.Process{steady, last} {
-		if err := c.Stop(time.Minute); err != nil {
+		if err := c.Stop(4 * time.Minute); err != nil {
 			t.Errorf("ended by SIGTERM: %v", err)
 		}
 	}

@@ -88,7 +88,7 @@ func TestKillLoop(t *testing.T) {
 		eventually(t, "the last one started", func() bool { return len(last.Log()) > logged })
 	}
 	for _, c := range instances {
-		if err := c.Stop(time.Minute); err != nil {
+		if err := c.Stop(4 * time.Minute); err != nil {
 			t.Errorf("ended by SIGTERM: %v", err)
 		}
 	}

@@ -171,7 +171,7 @@ func smallValue(id int32, n int64) []byte {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	eventuallyBy(t, time.Now().Add(2*time.Minute), what, ok)
+	eventuallyBy(t, time.Now().Add(4*time.Minute), what, ok)
 }
 
 func eventuallyBy(t *testing.T, end time.Time, what string, ok func() bool) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -30,7 +31,8 @@ func newAdmin(urls string) (*admin, error) {
 		}
 		list = append(list, u.String())
 	}
-	client, err := sr.NewClient(append(opts, sr.URLs(list...), sr.UserAgent("tributary"))...)
+	// Its questions are asked when an instance starts, where a registry that is busy is worth waiting for.
+	client, err := sr.NewClient(append(opts, sr.URLs(list...), sr.UserAgent("tributary"), sr.HTTPClient(&http.Client{Timeout: reachLimit}))...)
 	if err != nil {
 		return nil, fmt.Errorf("schema registry: %w", err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // reachLimit bounds the first words with brokers and registry.
-const reachLimit = 15 * time.Second
+const reachLimit = 30 * time.Second
 
 // Sink is an instance that is ready to land: connected, with its topics and subjects made. Make it with Open; Close it after Run.
 type Sink struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/tributary-io/tributary/internal/topicrights"
 )
 
-const topicWait = 30 * time.Second // for the brokers to tell one another of a new topic
+const topicWait = 2 * time.Minute // for the brokers to tell one another of a new topic
 
 // topics makes the topics of a stream that are missing, and says where those that are there differ from their declaration. They stay as they are:
 // they may have another owner.

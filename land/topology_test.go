@@ -66,7 +66,7 @@ func TestUpkeepIsConfigured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(4 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		log, err := delta.Open(t.Context(), store, delta.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -77,7 +77,7 @@ func TestUpkeepIsConfigured(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("in a minute: compaction begun: %v, vacuum begun: %v", optimizes, vacuums)
+			t.Fatalf("in four minutes: compaction begun: %v, vacuum begun: %v", optimizes, vacuums)
 		}
 	}
 	cfg.Optimize = time.Second

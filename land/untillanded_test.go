@@ -15,17 +15,17 @@ func TestRunUntilLanded(t *testing.T) {
 	w := newWorld(t, nil, "")
 	s, empty := testStream(t, "ods.shop.ending", small), testStream(t, "ods.shop.empty", small)
 	w.cfg.Streams = []Stream{s, empty}
-	run := func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		instance, err := Open(ctx, w.cfg)
+	run := func(limit time.Duration) error {
+		instance, err := Open(t.Context(), w.cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer instance.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		defer cancel()
 		return instance.RunUntilLanded(ctx)
 	}
-	if err := run(t.Context()); err != nil {
+	if err := run(4 * time.Minute); err != nil {
 		t.Fatalf("with nothing to land: %v", err)
 	}
 	id := w.id(t, &s)
@@ -35,7 +35,7 @@ func TestRunUntilLanded(t *testing.T) {
 	}
 	w.emit(t, s.Topic, append(values, nil, []byte("bad"))...) // the last one of each partition makes no row
 	for range 2 {
-		if err := run(t.Context()); err != nil {
+		if err := run(4 * time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(w.rows(t, &s)); n != 40 {
@@ -45,7 +45,7 @@ func TestRunUntilLanded(t *testing.T) {
 	// What is declared anew is published, also where nothing waits to land.
 	for _, doc := range []string{"its id", "its only id", "its name"} {
 		w.cfg.Streams[0].Schema = strings.Replace(small, "its number", doc, 1)
-		if err := run(t.Context()); err != nil {
+		if err := run(4 * time.Minute); err != nil {
 			t.Fatal(err)
 		}
 		info, err := lake.Show(t.Context(), w.cfg.TablePlace(&s), 0)
@@ -55,9 +55,7 @@ func TestRunUntilLanded(t *testing.T) {
 	}
 	w.cfg.Batch.Every = time.Hour
 	w.emit(t, s.Topic, values...)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	if err := run(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := run(time.Second); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

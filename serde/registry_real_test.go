@@ -1,6 +1,7 @@
 package serde_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func TestRealRegistry(t *testing.T) {
 	if err := reg.Ping(ctx); err != nil {
 		t.Fatal(err)
 	}
-	admin, err := sr.NewClient(sr.URLs(srv.URL()))
+	admin, err := sr.NewClient(sr.URLs(srv.URL()), sr.HTTPClient(&http.Client{Timeout: 2 * time.Minute}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func TestADatabaseAtRestHasWrittenOutWhatItHad(t *testing.T) {
 	}
 	generation(flushFrom)
 	rest()
-	for end := time.Now().Add(time.Minute); flushes() == before && time.Now().Before(end); {
+	for end := time.Now().Add(4 * time.Minute); flushes() == before && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
 	}
 	if n := flushes() - before; n != 1 || db.unflushed != 0 {

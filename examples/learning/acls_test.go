@@ -144,9 +144,9 @@ func TestRightsOnABroker(t *testing.T) {
 			t.Errorf("%s could %s: %v", user, what, err)
 		}
 	}
-	refused("learning-activity", "read enrollments", read(ctx, time.Minute, brokers, as("learning-activity"), EnrollmentTopic))
-	refused("learning-activity", "read the auditor's topic", read(ctx, time.Minute, brokers, as("learning-activity"), QualityTopic))
-	refused("learning-producer", "read what it writes", read(ctx, time.Minute, brokers, as("learning-producer"), ProgressTopic))
+	refused("learning-activity", "read enrollments", read(ctx, 4*time.Minute, brokers, as("learning-activity"), EnrollmentTopic))
+	refused("learning-activity", "read the auditor's topic", read(ctx, 4*time.Minute, brokers, as("learning-activity"), QualityTopic))
+	refused("learning-producer", "read what it writes", read(ctx, 4*time.Minute, brokers, as("learning-producer"), ProgressTopic))
 	if err := read(ctx, 3*time.Second, brokers, as("learning-finance"), SeatsTopic); err != nil {
 		t.Errorf("finance can't read the seats: %v", err)
 	}

@@ -25,7 +25,7 @@ import (
 // everything that has come out with what the generator says.
 func TestEndToEndWithKill9(t *testing.T) {
 	brokers := realkafka.Shared(t, 1).Addrs()
-	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	s := serving{Brokers: brokers, Dir: t.TempDir(), Lake: filepath.Join(t.TempDir(), "lake")}
 	producer := must(NewProducer(brokers))(t)
@@ -95,7 +95,7 @@ func TestEndToEndWithKill9(t *testing.T) {
 		h = must(CheckHandoff(ctx, producer.Client(), s.Lake, asOf))(t)
 		return h.Err() == nil
 	})
-	if err := app.Stop(time.Minute); err != nil {
+	if err := app.Stop(4 * time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	cancel()
@@ -259,7 +259,7 @@ func checkBatch(t *testing.T, producer *Producer, brokers []string, lake string,
 // An acknowledged write survives the loss of one broker of three, and so does one that is made while it is gone.
 func TestAcknowledgedWritesSurviveABroker(t *testing.T) {
 	cluster := realkafka.Start(t, 3)
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	producer := must(NewProducer(cluster.Addrs()))(t)
 	defer producer.Close()

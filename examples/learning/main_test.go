@@ -48,9 +48,9 @@ func quiet(t *testing.T, brokers []string) Setting {
 
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); !f(); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); !f(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within three minutes: %s", what)
+			t.Fatalf("not within four minutes: %s", what)
 		}
 	}
 }

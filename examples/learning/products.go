@@ -107,7 +107,8 @@ func (s Setting) Run(ctx context.Context, products []Product) error {
 	return g.Wait()
 }
 
-// Lags tell for each product how many records of its topics, internal ones included, its group has still to commit.
+// Lags tell for each product how many records of its topics, internal ones included, its group has still to commit. What is behind a transaction that a killed
+// product has left open counts, too.
 func (s Setting) Lags(ctx context.Context, products []Product) (map[string]int64, error) {
 	client, err := kgo.NewClient(clientOptions(s.Brokers, s.Client)...)
 	if err != nil {
@@ -118,7 +119,7 @@ func (s Setting) Lags(ctx context.Context, products []Product) (map[string]int64
 	out := map[string]int64{}
 	for _, p := range products {
 		topics := append(p.Plan.Sources(), readInternal(p.Plan)...)
-		ends, err := admin.ListCommittedOffsets(ctx, topics...)
+		ends, err := admin.ListEndOffsets(ctx, topics...)
 		if err == nil {
 			err = ends.Error()
 		}

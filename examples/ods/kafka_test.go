@@ -60,7 +60,7 @@ func asProgram() {
 	os.Exit(0)
 }
 
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // emptied is a real Kafka on which nothing of the example is left: its topics and groups have the same names in each test.
 func emptied(t *testing.T) []string {
@@ -169,7 +169,7 @@ func (l *life) await(what string, ok func(ods.Counts) bool) {
 func (l *life) stop() {
 	l.t.Helper()
 	l.await("the system has begun", func(ods.Counts) bool { return len(l.process.Log()) > l.logged })
-	if err := l.process.Stop(time.Minute); err != nil {
+	if err := l.process.Stop(4 * time.Minute); err != nil {
 		l.t.Fatal(err)
 	}
 }

@@ -108,7 +108,7 @@ func publishChunk(ctx context.Context, client *kgo.Client, encode serde.Serde[sh
 
 // abort takes back what was written; it is tried also after an interrupt.
 func abort(ctx context.Context, client *kgo.Client) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	return errors.Join(client.AbortBufferedRecords(ctx), client.EndTransaction(ctx, kgo.TryAbort))
 }

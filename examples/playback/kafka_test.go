@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func TestMain(m *testing.M) {
 	realkafka.Main(m)
 }
 
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // system is the example on a real Kafka.
 type system struct {
@@ -151,7 +152,7 @@ func TestLandersUnderKill9(t *testing.T) {
 	}
 	y.until("all events land", exact, func() bool { return y.landed(y.s.Table) >= y.want.Records })
 	y.until("all events are appended", loose, func() bool { return y.distinct(appended) >= y.want.Events })
-	if err := errors.Join(exact.Stop(2*time.Minute), loose.Stop(2*time.Minute)); err != nil {
+	if err := errors.Join(exact.Stop(patience), loose.Stop(patience)); err != nil {
 		t.Fatal(err)
 	}
 	if rows, events := y.counts(y.s.Table); rows != y.want.Records || events != y.want.Events {
@@ -193,7 +194,7 @@ func TestKilledBetweenAppendAndCommit(t *testing.T) {
 		exact, loose := y.start("land", y.s), y.start("append", y.s)
 		y.until("all land", exact, func() bool { return y.landed(y.s.Table) >= y.want.Records })
 		y.until("all are appended", loose, func() bool { return y.landed(y.s.AppendTable()) >= records })
-		if err := errors.Join(exact.Stop(2*time.Minute), loose.Stop(2*time.Minute)); err != nil {
+		if err := errors.Join(exact.Stop(patience), loose.Stop(patience)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -218,6 +219,7 @@ func TestShardedLandersAndTheirRefusal(t *testing.T) {
 	two.Instance, two.StateDir = "two", y.s.StateDir+"-two"
 	a, b := y.start("land", y.s), y.start("land", two)
 	y.until("both landers run", a, func() bool { return members(t, y.s) == 2 })
+	y.until("both landers have partitions", b, func() bool { return hasTasks.Match(a.Log()) && hasTasks.Match(b.Log()) })
 	alone := y.s
 	alone.Sharded, alone.StateDir = false, y.s.StateDir+"-alone"
 	var occupied *playback.OccupiedError
@@ -232,7 +234,7 @@ func TestShardedLandersAndTheirRefusal(t *testing.T) {
 		}
 		return y.runs() == 2
 	})
-	if err := errors.Join(a.Stop(2*time.Minute), b.Stop(2*time.Minute)); err != nil {
+	if err := errors.Join(a.Stop(patience), b.Stop(patience)); err != nil {
 		t.Fatal(err)
 	}
 	y.drain(sent)
@@ -270,19 +272,19 @@ func (y *system) drain(sent int) {
 	slow.MaxRows, slow.MaxAge = 50_000, time.Hour
 	y.produce(y.events[sent:])
 	p := y.start("land", slow)
-	y.until("the lander has its partitions", p, func() bool { return strings.Contains(string(p.Log()), "tasks assigned") })
+	y.until("the lander has its partitions", p, func() bool { return hasTasks.Match(p.Log()) })
 	time.Sleep(2 * time.Second) // until it has read something; how much doesn't matter
 	if n := y.landed(y.s.Table); n != before {
 		y.t.Errorf("%d rows landed before the batch closed", n-before)
 	}
-	if err := p.Stop(2 * time.Minute); err != nil {
+	if err := p.Stop(patience); err != nil {
 		y.t.Fatal(err)
 	}
 	y.t.Logf("SIGTERM committed %d of %d rows", y.landed(y.s.Table)-before, y.want.Records-before)
 	if y.landed(y.s.Table) < y.want.Records {
 		last := y.start("land", y.s)
 		y.until("all events land", last, func() bool { return y.landed(y.s.Table) >= y.want.Records })
-		if err := last.Stop(2 * time.Minute); err != nil {
+		if err := last.Stop(patience); err != nil {
 			y.t.Fatal(err)
 		}
 	}
@@ -309,6 +311,9 @@ func (y *system) disjoint() {
 		}
 	}
 }
+
+// hasTasks is what an instance says that was given some.
+var hasTasks = regexp.MustCompile(`tasks assigned.* new=[1-9]`)
 
 func members(t *testing.T, s playback.Settings) int {
 	n, err := playback.Landers(t.Context(), s)
@@ -358,7 +363,7 @@ func TestViewsUnderKill9(t *testing.T) {
 	for range 10 { // what more may come
 		poll()
 	}
-	if err := p.Stop(2 * time.Minute); err != nil {
+	if err := p.Stop(patience); err != nil {
 		t.Fatal(err)
 	}
 	got.compare(t, y.want)

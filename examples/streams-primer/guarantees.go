@@ -104,7 +104,7 @@ func (s *Stage) workAndDie(g engine.Guarantee) error {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // its error is that it was killed
 	}()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if n, err := s.written(); n >= orders || err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ func TestLessonsOnKafka(t *testing.T) { playAll(t, realkafka.Shared(t, 1).Addrs(
 func playAll(t *testing.T, brokers []string) {
 	for _, l := range Lessons {
 		t.Run(l.Name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			var progress, log bytes.Buffer
 			got, err := Play(ctx, l, brokers, &progress, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))

@@ -79,7 +79,7 @@ func (s *Stage) set() error {
 
 // strike removes what the lesson has left on the brokers.
 func (s *Stage) strike() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), time.Minute)
 	defer cancel()
 	topics, err := s.admin.ListTopics(ctx)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Stage) RunRefused(plan *topology.Plan) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(s.ctx, 2*time.Minute)
 	defer cancel()
 	return e.Run(ctx)
 }
@@ -169,9 +169,9 @@ func (i *Instance) Stop() error {
 	return err
 }
 
-// until waits until something is so, as long as the instance runs. A minute without it is an error.
+// until waits until something is so, as long as the instance runs. Three minutes without it are an error.
 func (s *Stage) until(i *Instance, what string, is func() (bool, error)) error {
-	deadline := time.After(time.Minute)
+	deadline := time.After(3 * time.Minute)
 	for {
 		if ok, err := is(); ok || err != nil {
 			return err
@@ -181,7 +181,7 @@ func (s *Stage) until(i *Instance, what string, is func() (bool, error)) error {
 			i.ended <- nil
 			return errors.Join(fmt.Errorf("the instance ended before there was %s", what), err)
 		case <-deadline:
-			return fmt.Errorf("not within a minute: %s", what)
+			return fmt.Errorf("not within three minutes: %s", what)
 		case <-s.ctx.Done():
 			return s.ctx.Err()
 		case <-time.After(20 * time.Millisecond):
@@ -234,7 +234,7 @@ func (s *Stage) written() (int64, error) {
 	if err == nil {
 		err = ends.Error()
 	}
-	if errors.Is(err, kerr.NotLeaderForPartition) {
+	if kerr.IsRetriable(err) {
 		return 0, nil
 	}
 	var n int64

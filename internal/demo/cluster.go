@@ -73,7 +73,7 @@ func (c *Cluster) options(more ...kgo.Opt) []kgo.Opt {
 
 // reach fails early, and says what to do, where nobody answers.
 func (c *Cluster) reach(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if err := c.client.Ping(ctx); err != nil {
 		return fmt.Errorf("no broker answers at %v (is it up, and is this its client listener?): %w", c.Brokers, err)
@@ -140,7 +140,7 @@ func (c *Cluster) awaitTopics(ctx context.Context, streams []schemas.Stream) err
 			names = append(names, s.DeadLetters)
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	for {
 		_, err := c.EndOffsets(ctx, names...)
@@ -181,9 +181,12 @@ func createTopic(ctx context.Context, admin *kadm.Client, topic string, partitio
 	return nil
 }
 
-// EndOffsets returns the end of each partition of the topics, by topic; partitions are in order.
+// EndOffsets returns where what is committed of each partition of the topics ends, by topic; partitions are in order.
 func (c *Cluster) EndOffsets(ctx context.Context, topics ...string) (map[string][]int64, error) {
-	listed, err := kadm.NewClient(c.client).ListCommittedOffsets(ctx, topics...)
+	return endsOf(kadm.NewClient(c.client).ListCommittedOffsets(ctx, topics...))
+}
+
+func endsOf(listed kadm.ListedOffsets, err error) (map[string][]int64, error) {
 	if err == nil {
 		err = listed.Error()
 	}
@@ -205,9 +208,10 @@ func unsettled(err error) bool {
 	return errors.Is(err, kerr.UnknownTopicOrPartition) || kerr.IsRetriable(err)
 }
 
-// Lag returns how many offsets of the topics the group has still to commit, over all instances. See unsettled for its errors.
+// Lag returns how many offsets of the topics the group has still to commit, over all instances. What is behind an open transaction counts, too: one that a
+// killed instance has left hides what others have committed behind it, until it times out. See unsettled for its errors.
 func (c *Cluster) Lag(ctx context.Context, group string, topics ...string) (int64, error) {
-	ends, err := c.EndOffsets(ctx, topics...)
+	ends, err := endsOf(kadm.NewClient(c.client).ListEndOffsets(ctx, topics...))
 	if err != nil {
 		return 0, err
 	}

@@ -37,7 +37,7 @@ func testConfig(t *testing.T) Config {
 
 func mustRun(t *testing.T, cfg Config) *Summary {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	s, err := Run(ctx, cfg)
 	if err != nil {

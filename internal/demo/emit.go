@@ -184,7 +184,7 @@ func emitted(ctx context.Context, client *kgo.Client, topic string, progress fun
 
 // readPositions reads one record at each of the offsets and returns its position header.
 func readPositions(ctx context.Context, client *kgo.Client, topic string, at map[int32]kgo.Offset) (map[int32]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	reader, err := kgo.NewClient(append(client.Opts(), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: at}))...)
 	if err != nil {

@@ -50,7 +50,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	kafka := realkafka.Start(t, 1)
 	cfg := testConfig(t)
 	cfg.Spec.Orders, cfg.Spec.Seed = 8000, 23
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	c, err := Connect(ctx, cfg.Dir, kafka.Addrs(), "", cfg.Log)
 	if err != nil {

@@ -244,7 +244,7 @@ func TestOnlyOneReplays(t *testing.T) {
 		if _, n := p.replay(t, Filter{}, false); n != 10 {
 			t.Errorf("%d replayed", n)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 		defer cancel()
 		if n, err := first.Run(ctx); err == nil || n != 0 {
 			t.Errorf("the one that was left behind replayed %d: %v", n, err)

@@ -108,7 +108,7 @@ func (s *scene) land(t *testing.T, from, to int64, offsets ...int64) {
 
 func (s *scene) verify(t *testing.T) *Report {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	r, err := Table(ctx, s.cfg)
 	if err != nil {
