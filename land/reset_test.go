@@ -24,7 +24,7 @@ func TestResetOnKafka(t *testing.T) { testReset(t, newWorld(t, realkafka.Shared(
 func testReset(t *testing.T, w *world) {
 	again, other := testStream(t, "ods.reset.again", small), testStream(t, "ods.reset.other", small)
 	w.cfg.Streams, w.cfg.Group = []Stream{again, other}, "reset-land"
-	w.cfg.Engine = []engine.Option{engine.SessionTimeout(1200 * time.Millisecond), engine.RebalanceTimeout(2 * time.Second)}
+	w.cfg.Engine = []engine.Option{engine.SessionTimeout(6 * time.Second), engine.RebalanceTimeout(10 * time.Second)}
 	first, err := Open(t.Context(), w.cfg) // makes topics and subjects
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ func (r *readme) run(ctx context.Context, commands, ready string) string {
 	r.t.Helper()
 	script := r.what.Replace(commands)
 	script = regexp.MustCompile(`timeout --preserve-status \d+ (\S+)(.*)`).ReplaceAllString(script,
-		"$1$2 & pid=$$!\nfor n in $$(seq 300); do $1 count | grep -q '"+ready+"' && break; sleep 0.3; done\nkill $$pid; wait $$pid")
+		"$1$2 & pid=$$!\nfor n in $$(seq 1000); do $1 count | grep -q '"+ready+"' && break; sleep 0.3; done\nkill $$pid; wait $$pid")
 	cmd := exec.CommandContext(ctx, "sh", "-e", "-c", script)
 	cmd.Dir = r.dir
 	cmd.Env = append(os.Environ(), programVariable+"=1")
