@@ -23,7 +23,7 @@ import (
 var wallStart = time.UnixMilli(0).UTC()
 
 // stepLimit is how long one record may take through a topology; a busy machine needs some of it.
-const stepLimit = time.Minute
+const stepLimit = 4 * time.Minute
 
 // OnCluster runs a scenario by an engine on the cluster. dir is for its state.
 func OnCluster(ctx context.Context, s *Scenario, brokers []string, dir string) (_ Outputs, err error) {
