@@ -1,5 +1,5 @@
 # Readers and writers of Iceberg tables in the process: PyIceberg and DuckDB. Behind pyenv's serve.py.
-import importlib.resources, tempfile
+import importlib.resources
 
 import duckdb
 import pyarrow as pa
@@ -11,12 +11,10 @@ _duck = None
 def duck():
     global _duck
     if _duck is None:
-        folder = tempfile.mkdtemp()
-        _duck = duckdb.connect(config={"extension_directory": folder, "autoinstall_known_extensions": "false"})
+        _duck = duckdb.connect(config={"autoinstall_known_extensions": "false"})
         for name in ("avro", "iceberg"):
             file = importlib.resources.files("duckdb_extension_" + name) / "extensions" / ("v" + duckdb.__version__) / (name + ".duckdb_extension")
-            _duck.execute("INSTALL '%s'" % file)
-            _duck.execute("LOAD " + name)
+            _duck.execute("LOAD '%s'" % file)  # from the package: nothing is installed where other processes may do the same
         _duck.execute("SET TimeZone = 'UTC'")
     return _duck
 
