@@ -29,7 +29,7 @@ const (
 	retention           = 14 * 24 * time.Hour
 	partitionsOfTopics  = 3
 	replicas, minInSync = 3, "2"
-	reachLimit          = 30 * time.Second
+	reachLimit          = 2 * time.Minute
 )
 
 // Topic is a topic that the platform needs.
