@@ -74,7 +74,7 @@ func newDevTopic() *cobra.Command {
 
 func showTopics(out io.Writer, topics []declared) {
 	for _, t := range topics {
-		fmt.Fprintf(out, "topic     %s, %s\n", t.name, counted(int(t.partitions), "partition"))
+		fmt.Fprintf(out, "topic     %s, %s\n", t.name, counted(t.partitions, "partition"))
 	}
 }
 

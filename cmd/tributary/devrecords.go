@@ -60,13 +60,6 @@ func newDevWrite() *cobra.Command {
 	return cmd
 }
 
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprint(n, " ", what, "s")
-}
-
 func addDevBrokers(cmd *cobra.Command, brokers *[]string) {
 	cmd.Flags().StringSliceVar(brokers, "brokers", []string{"localhost:9092"}, "brokers, host:port")
 }

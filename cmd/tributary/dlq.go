@@ -252,7 +252,7 @@ func dlqReplay(ctx context.Context, out io.Writer, f *dlqFlags, topic string, ye
 
 func printReplay(out io.Writer, r *dlq.Replay) {
 	for _, to := range slices.Sorted(maps.Keys(r.To)) {
-		fmt.Fprintf(out, "%d letters to replay to %s\n", r.To[to], to)
+		fmt.Fprintf(out, "%s to replay to %s\n", counted(r.To[to], "letter"), to)
 	}
 	skipped := func(n int, why string) {
 		if n > 0 {

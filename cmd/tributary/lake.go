@@ -51,15 +51,15 @@ func newLakeShow() *cobra.Command {
 }
 
 func printTable(out io.Writer, info *lake.TableInfo) {
-	rows := fmt.Sprint(info.Rows)
+	rows := counted(info.Rows, "row")
 	if info.Rows < 0 {
-		rows = "unknown"
+		rows = "unknown rows"
 	}
 	fmt.Fprintf(out, "%s  version %d\n", info.Place, info.Version)
 	if info.Description != "" {
 		fmt.Fprintf(out, "  %s\n", info.Description)
 	}
-	fmt.Fprintf(out, "  %s rows, %d files, %d bytes; protocol %d/%d", rows, info.Files, info.Bytes, info.MinReaderVersion, info.MinWriterVersion)
+	fmt.Fprintf(out, "  %s, %s, %s; protocol %d/%d", rows, counted(info.Files, "file"), counted(info.Bytes, "byte"), info.MinReaderVersion, info.MinWriterVersion)
 	if len(info.Features) > 0 {
 		fmt.Fprintf(out, " with %s", strings.Join(info.Features, ", "))
 	}

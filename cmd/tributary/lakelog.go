@@ -55,12 +55,16 @@ func newLakeLog() *cobra.Command {
 
 func printLogEntry(out io.Writer, e *lake.LogEntry, columns bool) error {
 	fmt.Fprintf(out, "version %d  %s  %s", e.Version, e.Time.UTC().Format(time.RFC3339), cmp.Or(e.Operation, "(nothing said)"))
-	if e.Rows != "" {
+	switch e.Rows {
+	case "":
+	case "1":
+		fmt.Fprint(out, "  1 row")
+	default:
 		fmt.Fprintf(out, "  %s rows", e.Rows)
 	}
-	fmt.Fprintf(out, "  +%d files (%d bytes)", e.Added, e.Bytes)
+	fmt.Fprintf(out, "  +%s (%s)", counted(e.Added, "file"), counted(e.Bytes, "byte"))
 	if e.Removed > 0 {
-		fmt.Fprintf(out, " -%d files", e.Removed)
+		fmt.Fprintf(out, " -%s", counted(e.Removed, "file"))
 	}
 	if e.Metadata {
 		fmt.Fprint(out, "  metadata")

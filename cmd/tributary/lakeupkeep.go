@@ -44,7 +44,7 @@ func newLakeOptimize() *cobra.Command {
 					if r.Groups == 0 {
 						return // the result says that there is nothing to do
 					}
-					fmt.Fprintf(cmd.ErrOrStderr(), "%d of %d groups: %d files became %d, %d rows\n", r.Done, r.Groups, r.FilesRemoved, r.FilesAdded, r.Rows)
+					fmt.Fprintf(cmd.ErrOrStderr(), "%d of %s: %s became %d, %s\n", r.Done, counted(r.Groups, "group"), counted(r.FilesRemoved, "file"), r.FilesAdded, counted(r.Rows, "row"))
 				}
 			}
 			r, err := lake.Optimize(cmd.Context(), args[0], opts)
@@ -71,16 +71,17 @@ func newLakeOptimize() *cobra.Command {
 
 func printOptimized(out io.Writer, r *lake.OptimizeResult, dry bool) {
 	if dry {
-		fmt.Fprintf(out, "version %d: %d files of %d bytes would become %d, %d rows\n", r.Version, r.FilesRemoved, r.BytesRemoved, r.FilesAdded, r.Rows)
+		fmt.Fprintf(out, "version %d: %s of %s would become %d, %s\n",
+			r.Version, counted(r.FilesRemoved, "file"), counted(r.BytesRemoved, "byte"), r.FilesAdded, counted(r.Rows, "row"))
 		return
 	}
-	fmt.Fprintf(out, "version %d: %d files of %d bytes became %d of %d bytes, %d rows, in %d commits\n",
-		r.Version, r.FilesRemoved, r.BytesRemoved, r.FilesAdded, r.BytesAdded, r.Rows, r.Commits)
+	fmt.Fprintf(out, "version %d: %s of %s became %d of %s, %s, in %s\n", r.Version, counted(r.FilesRemoved, "file"), counted(r.BytesRemoved, "byte"),
+		r.FilesAdded, counted(r.BytesAdded, "byte"), counted(r.Rows, "row"), counted(r.Commits, "commit"))
 	if r.Conflicts > 0 {
-		fmt.Fprintf(out, "%d groups were dropped because another writer was faster\n", r.Conflicts)
+		fmt.Fprintf(out, "%s dropped because another writer was faster\n", counted(r.Conflicts, "group"))
 	}
 	for _, l := range r.Left {
-		fmt.Fprintf(out, "left as they are: %d files: %s\n", len(l.Paths), l.Reason)
+		fmt.Fprintf(out, "left as they are: %s: %s\n", counted(len(l.Paths), "file"), l.Reason)
 	}
 }
 
@@ -105,7 +106,7 @@ func newLakeVacuum() *cobra.Command {
 			}
 			if !isSilent && !asJSON {
 				opts.Progress = func(r lake.VacuumResult) {
-					fmt.Fprintf(cmd.ErrOrStderr(), "%d files looked at, %d to go\n", r.Listed, r.Removed+r.Orphans)
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s looked at, %d to go\n", counted(r.Listed, "file"), r.Removed+r.Orphans)
 				}
 			}
 			r, err := lake.Vacuum(cmd.Context(), args[0], opts)
@@ -119,8 +120,8 @@ func newLakeVacuum() *cobra.Command {
 			if opts.DryRun {
 				verb = "would delete"
 			}
-			fmt.Fprintf(out, "version %d: %s %d removed files, %d orphans, %d sidecars, %d bytes; kept %d files, and spared %d young ones\n",
-				r.Version, verb, r.Removed, r.Orphans, r.Sidecars, r.Bytes, r.Live, r.Spared)
+			fmt.Fprintf(out, "version %d: %s %s, %s, %s, %s; kept %s, and spared %d young ones\n", r.Version, verb, counted(r.Removed, "removed file"),
+				counted(r.Orphans, "orphan"), counted(r.Sidecars, "sidecar"), counted(r.Bytes, "byte"), counted(r.Live, "file"), r.Spared)
 			return nil
 		},
 	}

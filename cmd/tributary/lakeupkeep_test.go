@@ -60,8 +60,8 @@ func TestLakeUpkeep(t *testing.T) {
 		{"optimize --where day>2026-01-01 --sort-by id --target 64mb", "6 files of"},
 		{"optimize", "version 8: 6 files of"},
 		{"optimize --json", `"Commits":0`},
-		{"vacuum --list", "would delete 0 removed files, 1 orphans"},
-		{"vacuum --delete", "deleted 0 removed files, 1 orphans"},
+		{"vacuum --list", "would delete 0 removed files, 1 orphan"},
+		{"vacuum --delete", "deleted 0 removed files, 1 orphan"},
 		{"vacuum --delete --retention 1h", "!shorter than the 168h"},
 		{"vacuum --delete --retention 1ns --force --json", `"Removed":12`},
 	} {

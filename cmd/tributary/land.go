@@ -190,10 +190,10 @@ func landRun(ctx context.Context, out io.Writer, cfg land.Config, untilLanded bo
 	}
 	stats := s.Stats()
 	for _, l := range stats.Lake {
-		fmt.Fprintf(out, "%s: %d rows in %d commits\n", l.Sink, l.Rows, l.Commits)
+		fmt.Fprintf(out, "%s: %s in %s\n", l.Sink, counted(l.Rows, "row"), counted(l.Commits, "commit"))
 	}
 	for _, d := range stats.Dropped {
-		fmt.Fprintf(out, "%s: %d records left out: %s\n", d.Node, d.Count, d.Reason)
+		fmt.Fprintf(out, "%s: %s left out: %s\n", d.Node, counted(d.Count, "record"), d.Reason)
 	}
 	return nil
 }
@@ -294,7 +294,7 @@ func landProve(ctx context.Context, out io.Writer, f *landFlags, args []string, 
 			return fmt.Errorf("stream %s: %w", s.Topic, err)
 		}
 		if p.Differing == 0 {
-			fmt.Fprintf(out, "%s: %d rows went through %s in %d commits and came back identical\n", s.Topic, p.Rows, p.Topic, p.Batches)
+			fmt.Fprintf(out, "%s: %s went through %s in %s and came back identical\n", s.Topic, counted(p.Rows, "row"), p.Topic, counted(p.Batches, "commit"))
 			continue
 		}
 		bad++

@@ -122,7 +122,7 @@ func TestLandAndDeadLetters(t *testing.T) {
 	brokers := "--brokers=" + b.Addrs()[0]
 	must(t, []string{"ods.shop.things-0@1", "me", "registry"}, "dlq", "list", dead, brokers)
 	must(t, []string{"node land-ods.shop.things", "me"}, "dlq", "group", dead, brokers, "--by", "reason,producer")
-	must(t, []string{"1 letters to replay to " + topic, "--yes"}, "dlq", "replay", dead, brokers)
+	must(t, []string{"1 letter to replay to " + topic, "--yes"}, "dlq", "replay", dead, brokers)
 	must(t, []string{"1 replayed"}, "dlq", "replay", dead, brokers, "--yes")
 	must(t, []string{"1 left out: replayed before", "nothing to replay"}, "dlq", "replay", dead, brokers, "--yes")
 	landedTo(4)

@@ -109,7 +109,7 @@ func oneTopic(ctx context.Context, admin *kadm.Client, t declared, replication i
 		}
 		_, err := admin.CreateTopic(ctx, t.partitions, replication, configs, t.name)
 		if err == nil {
-			return fmt.Sprintf("created with %d partitions", t.partitions), true, nil
+			return "created with " + counted(t.partitions, "partition"), true, nil
 		}
 		if !errors.Is(err, kerr.TopicAlreadyExists) {
 			return "", false, fmt.Errorf("create topic %s: %w", t.name, err)
@@ -127,7 +127,7 @@ func oneTopic(ctx context.Context, admin *kadm.Client, t declared, replication i
 		return "", false, fmt.Errorf("look at topic %s: %w", t.name, d.Err)
 	}
 	if n := len(d.Partitions); n != int(t.partitions) {
-		return fmt.Sprintf("has %d partitions, declared are %d: keys would change their partition, so make it anew", n, t.partitions), false, nil
+		return fmt.Sprintf("has %s, declared are %d: keys would change their partition, so make it anew", counted(n, "partition"), t.partitions), false, nil
 	}
 	differences, err := differingConfig(ctx, admin, t)
 	if err != nil {
@@ -136,7 +136,7 @@ func oneTopic(ctx context.Context, admin *kadm.Client, t declared, replication i
 	if len(differences) > 0 {
 		return fmt.Sprintf("differs: %v", differences), false, nil
 	}
-	return fmt.Sprintf("as declared, %d partitions", t.partitions), true, nil
+	return "as declared, " + counted(t.partitions, "partition"), true, nil
 }
 
 func differingConfig(ctx context.Context, admin *kadm.Client, t declared) ([]string, error) {
