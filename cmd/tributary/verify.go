@@ -98,12 +98,15 @@ func lakeVerify(ctx context.Context, out io.Writer, cluster *clusterFlags, table
 	r, err := verify.Table(ctx, verify.Config{
 		Table: table, Topic: topic, DeadLetters: dead, Client: client,
 		Progress: func(what string, n int64) { fmt.Fprintf(out, "%d %s read\n", n, what) },
+		Waits: func(topic string) {
+			fmt.Fprintf(out, "waiting for the ends of transactions that are open in %s\n", topic)
+		},
 	})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%d records in %s: %d rows in %s, %d dead-lettered, %d without a value\n",
-		r.Records, topic, r.Rows, table, r.DeadLettered, r.Tombstones)
+	fmt.Fprintf(out, "%s in %s: %s in %s, %d dead-lettered, %d without a value\n",
+		counted(r.Records, "record"), topic, counted(r.Rows, "row"), table, r.DeadLettered, r.Tombstones)
 	if r.Waiting > 0 {
 		fmt.Fprintf(out, "%d records wait behind the table's progress\n", r.Waiting)
 	}

@@ -98,7 +98,7 @@ func committedOffsets(ctx context.Context, cfg Config, group string) (map[int32]
 // read was committed with them, perhaps behind another instance's transaction that is still open.
 func (b *behind) readTail(ctx context.Context, cfg Config, topic string, from map[int32]int64) error {
 	n := int64(0)
-	for rec, err := range committed(ctx, cfg.Client, topic, from, throughOpenTransactions) {
+	for rec, err := range committed(ctx, cfg.Client, topic, from, cfg.waits) {
 		if err != nil {
 			return err
 		}

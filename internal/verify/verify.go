@@ -22,6 +22,8 @@ type Config struct {
 	DeadLetters string // topic; empty: none
 	// Progress, if it is set, is called now and then: what is read, and how much of it so far.
 	Progress func(what string, n int64)
+	// Waits, if it is set, is called before Table waits for the end of transactions that are open in a topic.
+	Waits func(topic string)
 }
 
 // progressEvery is how many rows or records lie between two calls of Progress.
@@ -30,6 +32,12 @@ const progressEvery = 100_000
 func (c *Config) progress(what string, n int64) {
 	if c.Progress != nil && n%progressEvery == 0 {
 		c.Progress(what, n)
+	}
+}
+
+func (c *Config) waits(topic string) {
+	if c.Waits != nil {
+		c.Waits(topic)
 	}
 }
 
@@ -168,7 +176,7 @@ func readDeadLetters(ctx context.Context, cfg Config) (offsets, error) {
 	if cfg.DeadLetters == "" {
 		return dead, nil
 	}
-	for rec, err := range committed(ctx, cfg.Client, cfg.DeadLetters, nil, throughOpenTransactions) {
+	for rec, err := range committed(ctx, cfg.Client, cfg.DeadLetters, nil, cfg.waits) {
 		if err != nil {
 			return nil, fmt.Errorf("read topic %s: %w", cfg.DeadLetters, err)
 		}
@@ -194,20 +202,13 @@ func readDeadLetters(ctx context.Context, cfg Config) (offsets, error) {
 
 // Committed yields the committed records of a topic, from its beginning to the end that it has now.
 func Committed(ctx context.Context, opts []kgo.Opt, topic string) iter.Seq2[*kgo.Record, error] {
-	return committed(ctx, opts, topic, nil, toOpenTransactions)
+	return committed(ctx, opts, topic, nil, nil)
 }
 
-// reach is how far a reader goes where transactions are open. They hide what others have committed behind their beginnings; one that a killed
-// writer leaves stays open until its timeout.
-type reach bool
-
-const (
-	toOpenTransactions      reach = false
-	throughOpenTransactions reach = true // waits for their ends
-)
-
-// committed is Committed from given offsets on, where the topic still has them; partitions without one are read from their beginning.
-func committed(ctx context.Context, opts []kgo.Opt, topic string, from map[int32]int64, far reach) iter.Seq2[*kgo.Record, error] {
+// committed is Committed from given offsets on, where the topic still has them; partitions without one are read from their beginning. Transactions that
+// are open hide what others have committed behind their beginnings: with waits it goes on through them, and calls waits first if it must wait for
+// their ends. One that a killed writer leaves stays open until its timeout.
+func committed(ctx context.Context, opts []kgo.Opt, topic string, from map[int32]int64, waits func(topic string)) iter.Seq2[*kgo.Record, error] {
 	return func(yield func(*kgo.Record, error) bool) {
 		client, err := kgo.NewClient(append(slices.Clone(opts), kgo.KeepControlRecords(),
 			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
@@ -216,7 +217,7 @@ func committed(ctx context.Context, opts []kgo.Opt, topic string, from map[int32
 			return
 		}
 		defer client.Close()
-		open, err := bounds(ctx, client, topic, from, far)
+		open, err := bounds(ctx, client, topic, from, waits)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -263,32 +264,44 @@ func closeFinished(fetches kgo.Fetches, open map[int32]int64) {
 	})
 }
 
-// bounds returns the end of each partition that has something from the given offsets on.
-func bounds(ctx context.Context, client *kgo.Client, topic string, from map[int32]int64, far reach) (map[int32]int64, error) {
+// bounds returns the end of each partition that has something from the given offsets on, as committed wants it.
+func bounds(ctx context.Context, client *kgo.Client, topic string, from map[int32]int64, waits func(topic string)) (map[int32]int64, error) {
 	admin := kadm.NewClient(client)
-	starts, err := admin.ListStartOffsets(ctx, topic)
-	if err == nil {
-		err = starts.Error()
-	}
+	starts, err := listed(admin.ListStartOffsets(ctx, topic))
 	if err != nil {
 		return nil, err
 	}
-	list := admin.ListCommittedOffsets
-	if far == throughOpenTransactions {
-		list = admin.ListEndOffsets
-	}
-	ends, err := list(ctx, topic)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := listed(admin.ListEndOffsets(ctx, topic))
 	if err != nil {
 		return nil, err
 	}
-	open := map[int32]int64{}
-	ends.Each(func(o kadm.ListedOffset) {
-		if s, ok := starts.Lookup(o.Topic, o.Partition); !ok || max(s.Offset, from[o.Partition]) < o.Offset {
-			open[o.Partition] = o.Offset
+	stable, err := listed(admin.ListCommittedOffsets(ctx, topic)) // after the ends, so that what lies between is of open transactions
+	if err != nil {
+		return nil, err
+	}
+	open, hidden := map[int32]int64{}, false
+	ends.Each(func(end kadm.ListedOffset) {
+		begin, _ := starts.Lookup(topic, end.Partition)
+		to := end.Offset
+		if s, ok := stable.Lookup(topic, end.Partition); ok && waits == nil {
+			to = min(to, s.Offset)
+		} else {
+			hidden = hidden || ok && s.Offset < to
+		}
+		if max(begin.Offset, from[end.Partition]) < to {
+			open[end.Partition] = to
 		}
 	})
+	if hidden {
+		waits(topic)
+	}
 	return open, nil
+}
+
+// listed takes the errors of partitions for that of all.
+func listed(offsets kadm.ListedOffsets, err error) (kadm.ListedOffsets, error) {
+	if err == nil {
+		err = offsets.Error()
+	}
+	return offsets, err
 }

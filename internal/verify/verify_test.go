@@ -185,8 +185,12 @@ func TestDeadLettersBehindAnOpenTransaction(t *testing.T) {
 	s.cfg.Client = s.leaveOpen(t, "dead")
 	s.emit(t, kgo.TryCommit, deadLetter(1))
 	s.land(t, sink.NoOffset, 2, 0)
-	if r := s.verify(t); !r.OK() || r.DeadLettered != 1 {
-		t.Errorf("%+v", r)
+	var waited []string
+	s.cfg.Waits = func(topic string) { waited = append(waited, topic) }
+	for range 2 { // the second time nothing is open
+		if r := s.verify(t); !r.OK() || r.DeadLettered != 1 || !slices.Equal(waited, []string{"dead"}) {
+			t.Errorf("%+v; waited for %v", r, waited)
+		}
 	}
 }
 
