@@ -20,11 +20,12 @@ type BrokenChainError struct {
 }
 
 func (e *BrokenChainError) Error() string {
-	return fmt.Sprintf("landing %s: the manifests of %s are not whole: one should start at offset %d, the next one starts at %d; put back what was removed",
+	return fmt.Sprintf("landing %s: the manifests of %s are not whole: one should start at offset %d, the next one starts at %d; put back what was removed, or empty the landing by a reset",
 		e.Place, e.Partition, e.Want, e.Got)
 }
 
-// chain yields the manifests of a partition from the one that starts at an offset on (0: from the first that is there), in order.
+// chain yields the manifests of a partition from the one that starts at an offset on (0: from the first that is there), in order. A *BrokenChainError comes
+// with the manifest behind the gap, and who goes on gets the others.
 func chain(ctx context.Context, store object.Store, p sink.Partition, from int64) iter.Seq2[*Manifest, error] {
 	return func(yield func(*Manifest, error) bool) {
 		_, r, err := newest(ctx, store, p)
@@ -46,18 +47,18 @@ func chain(ctx context.Context, store object.Store, p sink.Partition, from int64
 				continue
 			}
 			m, err := readManifest(ctx, store, info.Name)
-			if err == nil && want >= 0 && m.Start != want {
-				err = &BrokenChainError{store.String(), p, want, m.Start}
-			}
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if m.Emptied { // just now
+			if want >= 0 && m.Start != want {
+				err = &BrokenChainError{store.String(), p, want, m.Start}
+			}
+			if m.Emptied && err == nil { // just now
 				return
 			}
 			want = m.Next()
-			if !yield(m, nil) {
+			if !yield(m, err) {
 				return
 			}
 		}

@@ -135,20 +135,25 @@ func (l *Landing) Coverage(ctx context.Context, p sink.Partition) (Coverage, err
 		if err != nil {
 			return c, fmt.Errorf("landing %s: %w", l.place, err)
 		}
-		if c.Manifests == 0 {
-			c.First = m.Start
-		}
-		c.Manifests++
-		c.Next = m.Next()
-		c.Rows, c.Rejects, c.Tombstones = c.Rows+m.Rows, c.Rejects+m.Rejects, c.Tombstones+m.Tombstones
-		c.Gaps = append(c.Gaps, m.Gaps...)
-		for _, f := range m.Files {
-			c.Files++
-			c.Bytes += f.Bytes
-			c.LargestOffset = max(c.LargestOffset, f.Last)
-		}
+		c.add(m)
 	}
 	return c, nil
+}
+
+// add takes in the next manifest.
+func (c *Coverage) add(m *Manifest) {
+	if c.Manifests == 0 {
+		c.First = m.Start
+	}
+	c.Manifests++
+	c.Next = m.Next()
+	c.Rows, c.Rejects, c.Tombstones = c.Rows+m.Rows, c.Rejects+m.Rejects, c.Tombstones+m.Tombstones
+	c.Gaps = append(c.Gaps, m.Gaps...)
+	for _, f := range m.Files {
+		c.Files++
+		c.Bytes += f.Bytes
+		c.LargestOffset = max(c.LargestOffset, f.Last)
+	}
 }
 
 // Select says what to read. The zero value is everything.

@@ -152,6 +152,31 @@ func TestTruncateOfAPattern(t *testing.T) {
 	wantLanded(t, store)
 }
 
+// TestTruncateOfABrokenChain empties a landing of which somebody has removed a manifest: what is left of it goes, and all lands anew.
+func TestTruncateOfABrokenChain(t *testing.T) {
+	store := object.NewMemory("t")
+	w := openText(t, store)
+	for i, v := range []string{"a", "b", "c"} {
+		from := int64(i)
+		if i == 0 {
+			from = sink.NoOffset
+		}
+		if err := landRows(w, 0, from, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Delete(ctx, (round{Partition: part(0)}).manifest(1)); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := truncate(store, true); err != nil || !out.Changed || out.Rows != 2 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if err := landRows(openText(t, store), 0, sink.NoOffset, "A"); err != nil {
+		t.Error(err)
+	}
+	wantLanded(t, store, `"A"`)
+}
+
 // TestTruncateRefuses leaves what another sink has landed.
 func TestTruncateRefuses(t *testing.T) {
 	store := object.NewMemory("t")
