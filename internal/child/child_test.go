@@ -22,6 +22,16 @@ func TestMain(m *testing.M) {
 			fmt.Println("bye", g.Name)
 			return nil
 		}),
+		"take": As(func(_ context.Context, ports []int) error {
+			for _, port := range ports {
+				got, err := take(port)
+				if err != nil {
+					return err
+				}
+				fmt.Println("took", port, got)
+			}
+			return nil
+		}),
 		"fail": As(func(context.Context, greeting) error { return errors.New("no such luck") }),
 	})
 	os.Exit(m.Run())
@@ -39,9 +49,9 @@ func start(t *testing.T, role string) *Process {
 
 func await(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !f(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); !f(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("not within a minute: ", what)
+			t.Fatal("not within four minutes: ", what)
 		}
 	}
 }
@@ -113,5 +123,27 @@ func TestUnknownRole(t *testing.T) {
 	await(t, "the end", func() bool { return !p.Running() })
 	if !p.says(`no role "sing"`)() {
 		t.Errorf("it said %q", p.Log())
+	}
+}
+
+// A port that a server has been told, which isn't up yet, is given to nobody else, neither in this process nor in another one.
+func TestPortsAreGivenOnce(t *testing.T) {
+	ports, err := FreePorts(20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, port := range ports {
+		if got, err := take(port); got || err != nil {
+			t.Errorf("this process took port %d twice: %v", port, err)
+		}
+	}
+	p, err := Start("take", ports, filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	await(t, "the end", func() bool { return !p.Running() })
+	if said := string(p.Log()); strings.Count(said, "false") != len(ports) || strings.Contains(said, "true") {
+		t.Errorf("another process took ports of this one:\n%s", said)
 	}
 }
