@@ -172,8 +172,8 @@ func (s *soak) watch(versions int64) (c soakCounts) {
 		}
 		if head.Version != last {
 			last, moved = head.Version, time.Now()
-		} else if time.Since(moved) > 3*time.Minute {
-			s.t.Fatalf("no version after %d in three minutes", last)
+		} else if time.Since(moved) > 8*time.Minute {
+			s.t.Fatalf("no version after %d in eight minutes", last)
 		}
 		for ; done+step <= head.Version && done < versions; done += step {
 			if done/step%6 == 0 {

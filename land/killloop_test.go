@@ -58,13 +58,21 @@ func TestKillLoop(t *testing.T) {
 		}
 		return sum
 	}
-	limit := time.Now().Add(3*time.Minute + 4*time.Duration(seconds)*time.Second)
+	limit := time.Now().Add(10*time.Minute + 4*time.Duration(seconds)*time.Second)
 	said := time.Now()
-	var last *child.Process // killed, and started again
-	var logged int          // what it had said until then
+	at, moved := int64(0), time.Now() // what has landed, and when that has grown last
+	var last *child.Process           // killed, and started again
+	var logged int                    // what it had said until then
 	for landed() < rows {
-		// Over the same spans an instance is killed while it starts, restores its place, lands, and waits.
-		time.Sleep(200*time.Millisecond + rand.N(3*time.Second))
+		// Over the same spans an instance is killed while it starts, restores its place, lands, and waits; over longer ones if none of them gets to landing.
+		pause := 200*time.Millisecond + rand.N(3*time.Second)
+		if stuck := time.Since(moved); stuck > 30*time.Second {
+			pause += stuck / 4
+		}
+		time.Sleep(pause)
+		if n := landed(); n > at {
+			at, moved = n, time.Now()
+		}
 		victim := instances[rand.IntN(len(instances))]
 		victim.Kill()
 		kills++

@@ -157,7 +157,7 @@ func TestSinkOnTheHarness(t *testing.T) {
 // The whole demonstration on a broker in this process, and what may be done again after it.
 func TestDemo(t *testing.T) {
 	p := embedded(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 	var out bytes.Buffer
 	demo := ods.Demo{Platform: p, Spec: shop.Spec{Date: day, Orders: 60, Seed: 3}, Rows: 300, Out: &out}
