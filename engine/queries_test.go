@@ -182,8 +182,15 @@ func checkTyped(t *testing.T, instances ...*instance) {
 				t.Errorf("count of %s: %+v, %v, %v", key, e, ok, err)
 			}
 			found[key]++
-			if entry := only(t, windows.Fetch(key, 0, time.Now().UnixMilli())); entry.Value != 20 && entry.Start%3_600_000 == 0 {
-				t.Errorf("window of %s: %+v", key, entry)
+			window := only(t, windows.Fetch(key, 0, time.Now().UnixMilli()))
+			if window.Value != 20 && window.Start%3_600_000 == 0 {
+				t.Errorf("window of %s: %+v", key, window)
+			}
+			if same, ok, err := windows.Get(key, window.Start); err != nil || !ok || same != window {
+				t.Errorf("window of %s by its start: %+v, %v, %v; want %+v", key, same, ok, err, window)
+			}
+			if none, ok, err := windows.Get(key, window.Start+1); err != nil || ok {
+				t.Errorf("window of %s by another start: %+v, %v", key, none, err)
 			}
 			if entry := only(t, sessions.Fetch(key)); entry.Value != 20 || entry.End < entry.Start {
 				t.Errorf("session of %s: %+v", key, entry)
@@ -202,6 +209,18 @@ func checkTyped(t *testing.T, instances ...*instance) {
 			}
 			found["prefix"]++
 		}
+		inWindows := map[string]int64{}
+		for w, err := range windows.FetchAll(0, time.Now().UnixMilli()) {
+			if err != nil {
+				t.Error(err)
+			}
+			inWindows[w.Key] += w.Value
+		}
+		for key, n := range inWindows {
+			if found["windows of "+key]++; n != 20 {
+				t.Errorf("windows of %s count %d records", key, n)
+			}
+		}
 	}
 	if found["prefix"] != 11 { // v1 and v10 to v19
 		t.Errorf("%d rows begin with v1", found["prefix"])
@@ -209,6 +228,9 @@ func checkTyped(t *testing.T, instances ...*instance) {
 	for v := range 20 {
 		if n := found[fmt.Sprint("v", v)]; n != 2 { // by key and by scan
 			t.Errorf("v%d was found %d times over both instances", v, n)
+		}
+		if n := found[fmt.Sprint("windows of v", v)]; n != 1 {
+			t.Errorf("windows of v%d were found %d times over both instances", v, n)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
 	"github.com/tributary-io/tributary/serde"
+	"github.com/tributary-io/tributary/state"
 )
 
 // table writes rows to a topic by the default partitioner; a nil value deletes. End decides the fate of the transaction.
@@ -99,6 +101,19 @@ func rowsOf(t *testing.T, v *View[string, string]) map[string]string {
 	return m
 }
 
+// keysOf are the keys of rows, sorted.
+func keysOf(t *testing.T, rows iter.Seq2[state.Entry[string, string], error]) (keys []string) {
+	t.Helper()
+	for e, err := range rows {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, e.Key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
 // A view shows the last committed value of each key, follows the topic, and goes on from its disk.
 func TestView(t *testing.T) {
 	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
@@ -121,6 +136,16 @@ func testView(t *testing.T, a *app, disk bool) {
 	want := map[string]string{"a": "2", "c": "1", "d": "1"}
 	if got := rowsOf(t, v); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("rows %v, want %v", got, want)
+	}
+	from, to := "b", "c"
+	if got := keysOf(t, v.Range(&from, &to)); !slices.Equal(got, []string{"c"}) {
+		t.Errorf("from b to c there are %v", got)
+	}
+	if got := keysOf(t, v.Prefix([]byte("d"))); !slices.Equal(got, []string{"d"}) {
+		t.Errorf("with d begin %v", got)
+	}
+	if n := v.Behind(); n != 0 {
+		t.Errorf("a view that is ready is %d offsets behind", n)
 	}
 	if all, live := updates.counts(); all != 6 || live != 0 {
 		t.Errorf("%d updates, %d of them after the catching up", all, live)
@@ -157,12 +182,7 @@ func testView(t *testing.T, a *app, disk bool) {
 	if all, _ := updates.counts(); disk && all != 1 || !disk && all != 10 {
 		t.Errorf("the second start read %d records", all)
 	}
-	var keys []string
-	for k := range rowsOf(t, v) {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	if !slices.Equal(keys, []string{"a", "d", "f", "g"}) {
+	if keys := keysOf(t, v.All()); !slices.Equal(keys, []string{"a", "d", "f", "g"}) {
 		t.Errorf("keys %v", keys)
 	}
 }
