@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
 	"github.com/tributary-io/tributary/engine/internal/fetch"
 	"github.com/tributary-io/tributary/internal/faultproxy"
@@ -182,6 +184,35 @@ func TestOnlyUncommitted(t *testing.T) {
 	} {
 		if got := onlyUncommitted(c.err); got != c.want {
 			t.Errorf("%v: %v, want %v", c.err, got, c.want)
+		}
+	}
+}
+
+// An instance that stays in its group keeps its place there when it closes; one that doesn't gives it up.
+func TestStayInGroup(t *testing.T) {
+	a := newApp(t, brokertest.Embedded(t), "stay")
+	a.create("in", 1)
+	a.create("out", 1)
+	members := func() int {
+		groups, err := kadm.NewClient(a.c.Client(t)).DescribeGroups(t.Context(), a.name)
+		if err == nil {
+			err = groups.Error()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(groups[a.name].Members)
+	}
+	for _, stay := range []bool{true, false} {
+		var opts []Option
+		if stay {
+			opts = append(opts, StayInGroup(), SessionTimeout(time.Minute))
+		}
+		i := a.start(counts(a.name), "i", opts...)
+		i.await(t, "runs", func(s Stats) bool { return s.State == Running && runningTasks(s) == len(s.Tasks) && len(s.Tasks) > 0 })
+		i.stop(t)
+		if n := members(); n == 1 != stay {
+			t.Errorf("StayInGroup %v: %d members are left", stay, n)
 		}
 	}
 }
