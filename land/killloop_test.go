@@ -148,7 +148,7 @@ func (w *world) checkEachOnce(t *testing.T, r *readers.Readers, s *Stream, rows,
 // emitPaced writes rows with the ids 0, 1, … over about a time. One in badEvery doesn't fit. What ends it comes through the channel.
 func (w *world) emitPaced(t *testing.T, s *Stream, rows, badEvery int64, partitions int32, over time.Duration) <-chan error {
 	id := w.id(t, s)
-	client, err := kgo.NewClient(kgo.SeedBrokers(w.cfg.Brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(5*time.Millisecond))
+	client, err := kgo.NewClient(kgo.SeedBrokers(w.cfg.Brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(5*time.Millisecond), kgo.UnknownTopicRetries(-1))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func newWorld(t *testing.T, brokers []string, registry string) *world {
 		t.Cleanup(func() { r.Close() })
 		registry = r.URL()
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.UnknownTopicRetries(-1))
 	if err != nil {
 		t.Fatal(err)
 	}

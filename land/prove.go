@@ -92,7 +92,7 @@ func (s *Sink) produce(ctx context.Context, stream *Stream, g *generator, rows i
 	if err != nil {
 		return nil, err
 	}
-	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(s.cfg.Brokers...), kgo.RecordPartitioner(kgo.RoundRobinPartitioner())}, s.cfg.Client...)...)
+	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(s.cfg.Brokers...), kgo.RecordPartitioner(kgo.RoundRobinPartitioner()), kgo.UnknownTopicRetries(-1)}, s.cfg.Client...)...)
 	if err != nil {
 		return nil, err
 	}

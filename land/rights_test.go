@@ -34,7 +34,7 @@ func TestRights(t *testing.T) {
 	t.Cleanup(cluster.Close)
 	as := func(user string) kgo.Opt { return kgo.SASL(plain.Auth{User: user, Pass: "pw"}.AsMechanism()) }
 	w := newWorld(t, cluster.ListenAddrs(), "")
-	if w.client, err = kgo.NewClient(kgo.SeedBrokers(w.cfg.Brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), as("root")); err != nil {
+	if w.client, err = kgo.NewClient(kgo.SeedBrokers(w.cfg.Brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.UnknownTopicRetries(-1), as("root")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.client.Close)

@@ -221,7 +221,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 // leaveOpen does what a publisher does that is killed before its transaction ends.
 func (l *life) leaveOpen() {
 	l.t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(l.Brokers...), kgo.TransactionalID("ods-publish"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(l.Brokers...), kgo.TransactionalID("ods-publish"), kgo.UnknownTopicRetries(-1), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -213,7 +213,7 @@ func TestDemo(t *testing.T) {
 // foreign has others write to the published topic: what they have not committed counts for nothing, what they have is found out.
 func foreign(t *testing.T, p *ods.Platform) {
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(p.Brokers...), kgo.TransactionalID("somebody"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(p.Brokers...), kgo.TransactionalID("somebody"), kgo.UnknownTopicRetries(-1), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
 	}

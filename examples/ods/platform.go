@@ -120,7 +120,7 @@ func (p *Platform) declared(topic string) (schemas.Stream, error) {
 // producer connects a client that writes to partitions of the caller's choice.
 func (p *Platform) producer(opts ...kgo.Opt) (*kgo.Client, error) {
 	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(p.Brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.ProducerLinger(5 * time.Millisecond)}, opts...)...)
+		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.ProducerLinger(5 * time.Millisecond), kgo.UnknownTopicRetries(-1)}, opts...)...)
 	if err != nil {
 		return nil, fmt.Errorf("producer for %s: %w", strings.Join(p.Brokers, ","), err)
 	}

@@ -42,7 +42,7 @@ func WriteEvents(w io.Writer, events []Event) error {
 
 // Produce sends events in order, keyed by session, and returns once the brokers have them all.
 func Produce(ctx context.Context, s Settings, events []Event) error {
-	client, err := kgo.NewClient(kgo.SeedBrokers(s.Brokers...), kgo.DefaultProduceTopic(s.Topic), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)))
+	client, err := kgo.NewClient(kgo.SeedBrokers(s.Brokers...), kgo.DefaultProduceTopic(s.Topic), kgo.UnknownTopicRetries(-1), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)))
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func Play(ctx context.Context, l *Lesson, brokers []string, out io.Writer, log *
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
+	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.UnknownTopicRetries(-1))
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
@@ -68,6 +68,9 @@ func (s *Stage) set() error {
 			return fmt.Errorf("create topic %s: %w", s.App.Topic(name), err)
 		}
 	}
+	if err := s.served(); err != nil {
+		return err
+	}
 	for _, r := range s.Lesson.Input {
 		record := &kgo.Record{Topic: s.App.Topic(r.Topic), Key: []byte(r.Key), Value: r.value(), Timestamp: time.UnixMilli(r.timestamp())}
 		if err := s.client.ProduceSync(s.ctx, record).FirstErr(); err != nil {
@@ -75,6 +78,31 @@ func (s *Stage) set() error {
 		}
 	}
 	return nil
+}
+
+// served waits until the brokers know the topics.
+func (s *Stage) served() error {
+	var names []string
+	for name := range s.Lesson.Topics {
+		names = append(names, s.App.Topic(name))
+	}
+	for {
+		ends, err := s.admin.ListEndOffsets(s.ctx, names...)
+		if err == nil {
+			err = ends.Error()
+		}
+		if err == nil {
+			return nil
+		}
+		if !kerr.IsRetriable(err) {
+			return fmt.Errorf("look at the topics: %w", err)
+		}
+		select {
+		case <-s.ctx.Done():
+			return fmt.Errorf("the topics were made, but the brokers don't serve them: %w", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // strike removes what the lesson has left on the brokers.

@@ -86,7 +86,7 @@ type place struct {
 }
 
 func newRun(s *Scenario, p *golden.Prepared, brokers []string) (*clusterRun, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.UnknownTopicRetries(-1))
 	if err != nil {
 		return nil, err
 	}

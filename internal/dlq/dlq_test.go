@@ -61,7 +61,7 @@ type post struct {
 
 func newPost(t *testing.T, opts []kgo.Opt, name string) *post {
 	t.Helper()
-	client, err := kgo.NewClient(append(slices.Clone(opts), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	client, err := kgo.NewClient(append(slices.Clone(opts), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.UnknownTopicRetries(-1))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ type cluster struct {
 }
 
 func connect(addrs []string) (*cluster, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(addrs...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.UnknownTopicRetries(-1))
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
