@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	startLimit = 4 * time.Minute // to be ready, on a busy machine
+	startLimit = 8 * time.Minute // to be ready, on a busy machine
 	stopLimit  = 20 * time.Second
 )
 
