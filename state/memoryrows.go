@@ -12,7 +12,7 @@ import (
 // Chunks only ever grow, unless a value is replaced by one that fits: the bytes of a row stay as they are for those who hold on to them. What is
 // in no slot any more is waste, until compact moves the rest to new chunks.
 type memoryRows struct {
-	slots  []uint64 // a power of two, at most three quarters full: hash and place (see slotOf) of a row, at the first free slot from its hash on
+	slots  []uint64 // a power of two, at most three quarters full: slotOf a row, at the first free slot from its hash on
 	n      int
 	chunks [][]byte
 	open   int // the chunk that takes rows
@@ -52,6 +52,11 @@ func (r memoryRow) value() []byte {
 func memorySize(key, room int) int {
 	return (memoryHead + key + room + memoryUnit - 1) &^ (memoryUnit - 1)
 }
+
+// A slot is the upper half of a row's hash, and its place + 1; 0 is free.
+func slotOf(h, place uint32) uint64 { return uint64(h)<<32 | uint64(place+1) }
+func placeOf(slot uint64) uint32    { return uint32(slot) - 1 }
+func hashOf(slot uint64) uint32     { return uint32(slot >> 32) }
 
 func newMemoryRows() memoryRows { return memoryRows{slots: make([]uint64, minSlots)} }
 

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -16,11 +17,13 @@ func TestRowCache(t *testing.T) {
 		var c rowCache
 		defer c.clear()
 		model := map[string]string{}
+		c.thrifty = rapid.Bool().Draw(t, "thrifty")
 		limit := int64(rapid.IntRange(0, 8).Draw(t, "chunks")) * chunkSize
 		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		largest := rapid.SampledFrom([]int{20, 300, maxRow + 100}).Draw(t, "largest")
 		for i := range 5000 {
-			key := fmt.Appendf(nil, "key %d", rnd.IntN(2000))
+			n := rnd.IntN(2000)
+			key := fmt.Appendf(nil, []string{"key %d", "kez %d", "%d"}[n%3], n)
 			h := uint32(hashRow(key) >> 32)
 			switch rnd.IntN(10) {
 			case 0:
@@ -61,25 +64,47 @@ func TestRowCache(t *testing.T) {
 // check compares all rows with the model, and the table with the chunks.
 func (c *rowCache) check(t *rapid.T, model map[string]string) {
 	n := 0
-	for _, s := range c.slots {
-		if s == 0 {
-			continue
-		}
+	c.each(func(key, val []byte) {
 		n++
-		r := c.at(placeOf(s))
-		if r[rowState] == rowReplaced || r.hash() != hashOf(s) {
-			t.Fatalf("a slot leads to a row that isn't in use")
+		if want, ok := model[string(key)]; !ok || want != string(val) {
+			t.Fatalf("%s has %d bytes, want %v, %d bytes", key, len(val), ok, len(want))
 		}
-		if want, ok := model[string(r.key())]; !ok || want != string(r.value()) {
-			t.Fatalf("%s has %d bytes, want %v, %d bytes", r.key(), r.valLen(), ok, len(want))
+		if place, _, ok := c.find(rowHash(key), key); !ok || !bytes.Equal(c.at(place).value(), val) {
+			t.Fatalf("%s isn't found", key)
+		}
+	})
+	slots := 0
+	for _, b := range c.table.all {
+		for _, s := range b.slots {
+			if s != 0 {
+				slots++
+			}
 		}
 	}
-	if n != c.used {
-		t.Fatalf("%d slots are taken, %d are counted", n, c.used)
+	if n != c.used || slots != n {
+		t.Fatalf("there are %d rows, %d slots are taken, %d are counted", n, slots, c.used)
+	}
+	c.checkPassed(t)
+}
+
+// checkPassed checks that buckets count those rows that went past them, and no others.
+func (c *rowCache) checkPassed(t *rapid.T) {
+	passed := make([]uint32, c.table.buckets())
+	for _, number := range c.queue {
+		c.rowsOf(number, func(r rowRef, place uint32) {
+			h := rowHash(c.keyOf(r))
+			for b, at := c.table.home(h), c.table.spot(h, place); b != at.bucket; b = c.table.after(b) {
+				passed[b]++
+			}
+		})
+	}
+	for i, b := range c.table.all {
+		if b.passed != passed[i] {
+			t.Fatalf("%d rows are counted that went past a bucket, it were %d", b.passed, passed[i])
+		}
 	}
 }
 
-// TestRowCacheKeepsWhatIsRead reads the same rows again and again while many others pass through.
 func TestRowCacheKeepsWhatIsRead(t *testing.T) {
 	var c rowCache
 	defer c.clear()
@@ -102,6 +127,46 @@ func TestRowCacheKeepsWhatIsRead(t *testing.T) {
 	}
 	if missed > 3*hot { // some go when the table grows
 		t.Errorf("%d times a row wasn't there that is read all the time", missed)
+	}
+}
+
+// A thrifty cache stays small while rows are only asked for that came lately, and grows once older ones are missed.
+func TestThriftyRowCache(t *testing.T) {
+	c := rowCache{thrifty: true}
+	defer c.clear()
+	const limit, rows = 4 << 20, 50_000
+	key := func(n int) ([]byte, uint32) {
+		k := fmt.Appendf(nil, "id %d", n)
+		return k, rowHash(k)
+	}
+	put := func(n int) {
+		k, h := key(n)
+		c.set(h, k, []byte("seen"), limit)
+	}
+	for n := range rows {
+		put(n)
+		k, h := key(n - n%100)
+		if _, ok := c.get(h, k, nil); !ok {
+			t.Fatalf("row %d isn't there, though it has just come", n)
+		}
+	}
+	if c.size() > limit/thriftyPart+chunkSize {
+		t.Errorf("the cache takes %d bytes although no row was missed", c.size())
+	}
+	rnd := rand.New(rand.NewPCG(1, 1))
+	missed := 0
+	for n := range rows {
+		k, h := key(rnd.IntN(rows))
+		if _, ok := c.get(h, k, nil); !ok {
+			c.missed++
+			c.set(h, k, []byte("seen"), limit)
+			if n > rows*4/5 {
+				missed++
+			}
+		}
+	}
+	if missed > rows/5/2 {
+		t.Errorf("%d of the last %d rows that were asked for weren't there", missed, rows/5)
 	}
 }
 
