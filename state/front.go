@@ -60,8 +60,9 @@ func segmentOf(row []byte) int64 {
 	return ordered(row[prefixLen:])
 }
 
-func newFront(limit func() int64, used *atomic.Int64) *front {
-	return &front{limit: limit, used: used, filters: map[int64]*filter{}, lastSeg: noSegment, live: noSegment}
+// newFront makes the front of a store whose rows and filters may take limit bytes. A thrifty one has few rows unless those are missed that it hasn't.
+func newFront(limit func() int64, used *atomic.Int64, thrifty bool) *front {
+	return &front{limit: limit, used: used, rows: rowCache{thrifty: thrifty}, filters: map[int64]*filter{}, lastSeg: noSegment, live: noSegment}
 }
 
 // tell counts what the front takes now. mu must be held.
@@ -107,6 +108,7 @@ func (f *front) learn(h uint64, row, val []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	defer f.tell()
+	f.rows.missed++
 	f.rows.set(uint32(h>>32), row, val, f.rowLimit())
 }
 

@@ -190,6 +190,32 @@ func (r *frontRun) restore() {
 	r.kv = clone(r.openKV)
 }
 
+// TestRowsOfIDs sees that few rows are kept of ids that aren't asked for again, and none of other stores is given up.
+func TestRowsOfIDs(t *testing.T) {
+	rowsOf := func(writtenOnce bool) int64 {
+		res := state.NewResources(state.ResourceOptions{RowBytes: 4 << 20})
+		db, err := state.OpenPebble(t.TempDir(), []state.Spec{{Name: "ids", Kind: state.KeyValue, WrittenOnce: writtenOnce}}, res, state.Options{Log: quiet})
+		must(t, err)
+		ids, err := db.KeyValueBytes("ids")
+		must(t, err)
+		for n := range 50_000 {
+			must(t, ids.Put(fmt.Appendf(nil, "id %d", n), []byte("seen"), 0))
+			if n%1000 == 999 {
+				gen, err := db.Seal()
+				must(t, err)
+				must(t, gen.Apply(nil, nil))
+			}
+		}
+		bytes := res.RowBytes()
+		must(t, db.Close())
+		must(t, res.Close())
+		return bytes
+	}
+	if all, few := rowsOf(false), rowsOf(true); all < 1<<20 || few > all/2 {
+		t.Errorf("rows and filters of ids take %d bytes, of other keys %d", few, all)
+	}
+}
+
 // TestFrontAfterReopening has a store's keys in its filter again some time after it is opened.
 func TestFrontAfterReopening(t *testing.T) {
 	dir := t.TempDir()

@@ -32,7 +32,7 @@ func (db *DB) openFronts() error {
 	share := func() int64 { return res.rowShare() / int64(len(onDisk)) }
 	keys := map[*store]*pebble.Iterator{} // as of now, of stores that have any
 	for _, s := range onDisk {
-		s.front = newFront(share, &res.rows)
+		s.front = newFront(share, &res.rows, s.spec.WrittenOnce)
 		it, err := s.keys()
 		if err != nil {
 			for _, it := range keys {

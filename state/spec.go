@@ -116,6 +116,9 @@ type Spec struct {
 	Caching bool
 	// Unsent says that no operator sends the store's updates on: it is one that a user's processor writes to.
 	Unsent bool
+	// WrittenOnce says that rows are never changed, and are looked up to see whether they are there, which they seldom are: ids that were seen.
+	// Only as many of them are kept in memory in front of the database as are found there again and again. It changes nothing else.
+	WrittenOnce bool
 	// SourceTopic is set where the store is restored from the topic that it is filled from, instead of a changelog of its own.
 	// Such a store emits no changelog records.
 	SourceTopic string

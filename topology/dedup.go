@@ -67,7 +67,7 @@ func dedup[K, V any](s *stream[K, V], id func(K, V) (string, error), within time
 
 // dedupStore declares the store of ids.
 func (b *Builder) dedupStore(s *settings, within time.Duration) *state.Spec {
-	spec := &state.Spec{Kind: state.Window, RetentionMs: within.Milliseconds(), WindowSizeMs: 1, InMemory: b.inMemory(s)}
+	spec := &state.Spec{Kind: state.Window, RetentionMs: within.Milliseconds(), WindowSizeMs: 1, InMemory: b.inMemory(s), WrittenOnce: true}
 	if within.Milliseconds() <= 0 {
 		s.bad(plan.InvalidArgument, "ids must be remembered for a millisecond at least, this is %v", within)
 		spec.RetentionMs = 1

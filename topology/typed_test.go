@@ -202,6 +202,9 @@ func TestDedupByIDInAnyPartition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !plan.Stores()["seen"].WrittenOnce {
+		t.Error("the store of ids would keep them all in memory")
+	}
 	d := topologytest.New(t, plan, topologytest.Partitions(5))
 	in := topologytest.Input(d, "in", serde.String, serde.String)
 	for i, key := range []string{"a", "b", "c", "d", "e", "f"} {

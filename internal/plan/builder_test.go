@@ -254,6 +254,22 @@ func TestHashFollowsWhatInstancesMustAgreeOn(t *testing.T) {
 	if build("u", 0) == base || build("t", 3) == base {
 		t.Error("another topic or number of partitions has the same hash")
 	}
+	withStore := func(spec state.Spec) string {
+		b := NewBuilder()
+		b.AddSource(source("in", "t"))
+		b.AddProcessor("p", stub{}, "in")
+		b.AddStore(&spec, "p")
+		return mustBuild(t, b).Hash
+	}
+	spec := state.Spec{Name: "s", Kind: state.KeyValue}
+	same, other := spec, spec
+	same.WrittenOnce, other.Kind = true, state.TimestampedKeyValue
+	if withStore(same) != withStore(spec) {
+		t.Error("what is only about memory changes the hash: an instance would not work together with one of an earlier version")
+	}
+	if withStore(other) == withStore(spec) {
+		t.Error("another kind of store has the same hash")
+	}
 }
 
 func TestCheckName(t *testing.T) {

@@ -19,9 +19,10 @@ func (p *Plan) hash() string {
 		s := p.Stores[name]
 		spec := s.Spec
 		spec.TopicConfig, spec.ChangelogTopic = nil, "" // printed in key order with its topic
+		spec.WrittenOnce = false                        // is about memory only
 		spec.Unsent = false                             // follows from the nodes
 		// These fields came later: without them in the text, versions of before and after have equal hashes.
-		text := strings.NewReplacer(" ChangelogTopic:", "", " Unsent:false", "").Replace(fmt.Sprintf("%+v", spec))
+		text := strings.NewReplacer(" ChangelogTopic:", "", " Unsent:false", "", " WrittenOnce:false", "").Replace(fmt.Sprintf("%+v", spec))
 		fmt.Fprintln(&b, "store", name, s.Global, s.Changelog, text)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.InternalTopics)) {
