@@ -56,7 +56,7 @@ func bench(ctx context.Context, args []string) error {
 	flags.DurationVar(&o.commit, "commit", 100*time.Millisecond, "commit interval")
 	flags.StringVar(&o.out, "out", "bench-report", "directory for report.md, report.json and profiles")
 	flags.BoolVar(&o.profile, "profile", true, "run Tributary once more in each workload, uncounted, and keep CPU and allocation profiles beside the report")
-	flags.IntVar(&o.memory, "memory", 192, "Tributary's memory budget in MB (engine.MemoryBudget), 0: none")
+	flags.IntVar(&o.memory, "memory", 144, "Tributary's memory budget in MB (engine.MemoryBudget), 0: none")
 	flags.StringVar(&o.heap, "broker-heap", "1g", "memory of the broker's JVM")
 	flags.StringVar(&o.scale.parts, "scale-parts", "instances,keys,windows,tasks", "which parts of the workload scaling, by comma")
 	flags.IntVar(&o.scale.records, "scale-records", 1_000_000, "records that are measured for each point of scaling")
