@@ -155,6 +155,37 @@ func TestTombstones(t *testing.T) {
 	}
 }
 
+func TestValueColumn(t *testing.T) {
+	store := object.NewMemory("t")
+	land(t, openSink[string, int64](t, Delta("mem", Store(store), KeyColumn("country"), ValueColumn("people"))), 0, int64(83))
+	if rows := allRows(t, store); len(rows) != 1 || rows[0]["country"] != "k0" || rows[0]["people"] != int64(83) || len(rows[0]) != 2 {
+		t.Errorf("landed %v", rows)
+	}
+}
+
+// A local timestamp needs a table feature, unless it is to be one in UTC.
+func TestLocalTimestampsAsUTC(t *testing.T) {
+	const schema = `{"type": "record", "name": "Meeting", "fields": [{"name": "at", "type": {"type": "long", "logicalType": "local-timestamp-millis"}}]}`
+	type meeting struct {
+		At time.Time `lake:"at"`
+	}
+	for _, c := range []struct {
+		opts []Option
+		kind string
+	}{{nil, "timestamp_ntz"}, {[]Option{LocalTimestampsAsUTC()}, "timestamp"}} {
+		store := object.NewMemory("t")
+		at := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+		land(t, openSink[string, meeting](t, Delta("mem", append(c.opts, Store(store), AvroSchema(schema))...)), 0, meeting{at})
+		info, err := showStore(ctx, store, "mem", 1)
+		if err != nil || info.Columns[0].Type != c.kind || slices.Contains(info.Features, "timestampNtz") != (c.kind == "timestamp_ntz") {
+			t.Errorf("want %s, got %+v, %v", c.kind, info, err)
+		}
+		if rows := allRows(t, store); len(rows) != 1 || !rows[0]["at"].(time.Time).Equal(at) {
+			t.Errorf("landed %v", rows)
+		}
+	}
+}
+
 func TestBadRowsLeaveTheBatch(t *testing.T) {
 	store := object.NewMemory("t")
 	w := openSink[string, order](t, Delta("mem", Store(store), KeyColumn("key"), PartitionBy("id"), SourceColumns()))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -67,6 +68,34 @@ func TestEveryTypeIsReadByOthers(t *testing.T) {
 	}
 	if info := tbl.Info(); info.Properties["comment"] != "of everything" {
 		t.Errorf("the table's comment is %q", info.Properties["comment"])
+	}
+}
+
+// TestPlaceAndColumnsByOptions has a table lie where it is told to, name its columns, and keep a row of a null.
+func TestPlaceAndColumnsByOptions(t *testing.T) {
+	p, elsewhere := newPlace(t), t.TempDir()
+	w := openSink[string, int64](t, iceberg.Table("db.people", p.catalog(), iceberg.Location(elsewhere), iceberg.KeyColumn("country"), iceberg.ValueColumn("people"), iceberg.LandTombstones()))
+	b := w.NewBatch()
+	defer b.Release()
+	people := int64(83)
+	for i, key := range []string{"de", "su"} {
+		var value any
+		if key == "de" {
+			value = &people
+		}
+		if err := b.Append(&key, value, &sink.Meta{Topic: "orders", Offset: int64(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(ctx, b, []sink.Move{move(0, sink.NoOffset, 2)}); err != nil {
+		t.Fatal(err)
+	}
+	rows := icebergreaders.Open(t).Table(t, p.readers(), "db.people").DuckDB(`select country, people from t order by country`)
+	if got := fmt.Sprint(rows); got != "[map[country:de people:83] map[country:su people:<nil>]]" {
+		t.Errorf("landed %s", got)
+	}
+	if files, err := filepath.Glob(elsewhere + "/data/*.parquet"); err != nil || len(files) != 1 {
+		t.Errorf("where the files should be there are %v, %v", files, err)
 	}
 }
 
