@@ -477,3 +477,69 @@ func TestPartitionsOfAnUnknownTopic(t *testing.T) {
 		t.Errorf("opened with %v", err)
 	}
 }
+
+// Each kind of store is read by a facade of its own.
+func TestStoresOfEachKind(t *testing.T) {
+	b := topology.NewBuilder("app")
+	in := b.Stream("in", serde.String, serde.String)
+	in.GroupByKey().Windowed(topology.Tumbling(10 * time.Millisecond)).Count(topology.Store("windows"))
+	in.GroupByKey().Sessions(topology.Session(10 * time.Millisecond)).Count(topology.Store("sessions"))
+	in.ToTable(topology.Store("versions"), topology.Versioned(time.Hour))
+	in.DedupBy(strings.ToUpper, time.Second, topology.Store("seen"))
+	d := topologytest.New(t, built(t, b))
+	topologytest.Input(d, "in", serde.String, serde.String).Pipe("k", "v", 12)
+
+	windows, err := topologytest.TimestampedWindow(d, "windows", 0, serde.String, serde.Int64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, at, ok, err := windows.Get("k", 10); err != nil || !ok || n != 1 || at != 12 {
+		t.Errorf("window: %d at %d, %v, %v", n, at, ok, err)
+	}
+	sessions, err := topologytest.Session(d, "sessions", 0, serde.String, serde.Int64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, ok, err := sessions.Get("k", 12, 12); err != nil || !ok || n != 1 {
+		t.Errorf("session: %d, %v, %v", n, ok, err)
+	}
+	versions, err := topologytest.Versioned(d, "versions", 0, serde.String, serde.String)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, ok, err := versions.GetAsOf("k", 20); err != nil || !ok || v.Value != "v" || v.ValidFrom != 12 {
+		t.Errorf("version: %+v, %v, %v", v, ok, err)
+	}
+	seen, err := topologytest.Window(d, "seen", 0, serde.String, serde.Int64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, ok, err := seen.Get("V", 12); err != nil || !ok || first != 12 {
+		t.Errorf("id: first at %d, %v, %v", first, ok, err)
+	}
+}
+
+// With EmitEvery windows that are over are looked for by the wall clock, as long as the store keeps them.
+func TestEmitEvery(t *testing.T) {
+	b := topology.NewBuilder("app", topology.EmitEvery(time.Second))
+	b.Stream("in", serde.String, serde.String).GroupByKey().Windowed(topology.Tumbling(10*time.Millisecond).Grace(0), topology.EmitOnClose()).Count(topology.Retention(time.Hour)).
+		ToStream().Map(func(w topology.Window[string], n int64) (string, int64) { return w.Key, n }).To("out")
+	d := topologytest.New(t, built(t, b))
+	in, out := topologytest.Input(d, "in", serde.String, serde.String), topologytest.Output(d, "out", serde.String, serde.Int64)
+	emitted := func(want int) {
+		t.Helper()
+		if got := out.Read(); len(got) != want {
+			t.Errorf("%d windows are sent, want %d", len(got), want)
+		}
+	}
+	in.Pipe("k", "v", 1)
+	in.Pipe("k", "v", 11) // the first look
+	emitted(1)
+	in.Pipe("k", "v", 21)
+	emitted(0)
+	if err := d.AdvanceWallClock(time.Second); err != nil {
+		t.Fatal(err)
+	}
+	in.Pipe("k", "v", 22)
+	emitted(1)
+}
