@@ -67,6 +67,9 @@ func (e *Engine) commitNow() error {
 	if err := e.finish(m, w, began); err != nil {
 		return err
 	}
+	if err := e.settleAfterOutage(); err != nil {
+		return err
+	}
 	e.cutLake() // last: dead letters are committed before the table moves past them
 	return nil
 }

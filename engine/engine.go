@@ -98,6 +98,7 @@ type Engine struct {
 	limits       limits
 	refusals     refusals
 	closed       closedLetters
+	outages      outages
 
 	// Pictures for Stats.
 	shown            atomic.Pointer[[]*runner]

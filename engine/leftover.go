@@ -9,23 +9,27 @@ import (
 )
 
 // settle ends what brokers left open of this instance's earlier transactions, before anything is committed: see txn.Producer.Settle. It costs
-// a look at the topics that are written to, at a start and after a failed commit. Topics that records chose themselves are looked at once this
+// a look at the topics that are written to, at a start, after a failed commit and after an outage. Topics that records chose themselves are looked at once this
 // process has written to them.
-func (e *Engine) settle(ctx context.Context) error {
+func (e *Engine) settle(ctx context.Context) (txn.Leftover, error) {
+	failed := e.outages.failed.Load()
 	found, err := e.producer.Settle(ctx, e.written(), e.committers()...)
-	if len(found.Committed)+len(found.Aborted)+len(found.Groups) > 0 && err == nil {
+	if err == nil {
+		e.outages.settled.Store(failed)
+	}
+	if err == nil && found.Any() {
 		e.log.Warn("brokers took a transaction of this instance for ended without marking its end: that is done now",
 			"committed", found.Committed, "aborted", found.Aborted, "groups", found.Groups)
 	}
 	if len(found.Unchecked) > 0 {
 		e.log.Debug("whether a transaction was left open in these topics isn't known: give the right to read them, to be sure", "topics", found.Unchecked)
 	}
-	return err
+	return found, err
 }
 
 // settleAtStart is settle, again for as long as brokers that are just coming up don't answer as they should.
 func (e *Engine) settleAtStart(ctx context.Context) error {
-	err := e.settle(ctx)
+	_, err := e.settle(ctx)
 	if err == nil || ctx.Err() != nil || txn.Permanent(err) {
 		return err
 	}

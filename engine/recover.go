@@ -105,7 +105,8 @@ func (e *Engine) resetProducer(ctx context.Context, troubled func()) error {
 			if err := e.producer.Reset(try); err != nil {
 				return err
 			}
-			return e.settle(try)
+			_, err := e.settle(try)
+			return err
 		})
 		cancel()
 		if err == nil {

@@ -89,6 +89,7 @@ func (e *Engine) clientOptions(role string) []kgo.Opt {
 		kgo.ClientID(e.cfg.clientPrefix + e.plan.ApplicationID + "-" + role),
 		kgo.MetadataMinAge(250 * time.Millisecond),
 		kgo.WithLogger(clientLogger{e.log.With("client", role)}),
+		kgo.WithHooks(&e.outages),
 	}
 	if len(e.cfg.brokers) > 0 {
 		opts = append(opts, kgo.SeedBrokers(e.cfg.brokers...))

@@ -8,6 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/tributary-io/tributary/engine/internal/offsets"
 )
 
 // fates is what is known of how this producer's transactions ended, for what brokers have left open of them. What isn't known to be committed was not:
@@ -17,7 +19,7 @@ import (
 // another transaction has begun.
 type fates struct {
 	commits []stamp
-	last    bool // the transaction before Reset was committed, says the coordinator
+	last    bool // the last transaction was committed, and what is left of it hasn't been looked for
 }
 
 // stamp is what a transaction's records bear.
@@ -31,44 +33,83 @@ func (f *fates) committed(id int64, epoch int16) bool {
 	return slices.Contains(f.commits, stamp{id, epoch})
 }
 
-// ended notes a commit. What was before is settled, or was ended with it.
-func (f *fates) ended(id int64, epoch int16) { f.commits = append(f.commits[:0], stamp{id, epoch}) }
+// remembered is how many commits are known: as many as may follow one whose end brokers have not marked, before that is looked for.
+const remembered = 256
+
+// ended notes a commit.
+func (f *fates) ended(id int64, epoch int16) {
+	f.last = true
+	f.commits = slices.DeleteFunc(f.commits, func(c stamp) bool { return c == stamp{id, epoch} })
+	f.commits = append(f.commits[max(0, len(f.commits)+1-remembered):], stamp{id, epoch})
+}
 
 // learnFate asks the coordinator how the last transaction ended. The answer is lost once the producer has a new epoch.
 func (p *Producer) learnFate(ctx context.Context) error {
-	req := kmsg.NewPtrDescribeTransactionsRequest()
-	req.TransactionalIDs = []string{p.cfg.TransactionalID}
-	resp, err := req.RequestWith(ctx, p.client)
-	if err == nil && len(resp.TransactionStates) == 1 {
-		err = kerr.ErrorForCode(resp.TransactionStates[0].ErrorCode)
-	}
-	p.fates.last = false
-	for _, silent := range []error{
-		kerr.TransactionalIDNotFound, kerr.UnsupportedVersion, kerr.TransactionalIDAuthorizationFailed, // new; brokers before 3.0; it will come again
-	} {
-		if errors.Is(err, silent) {
-			return nil
-		}
-	}
+	s, err := p.describe(ctx)
 	if err != nil {
-		return fmt.Errorf("ask how the last transaction ended: %w", err)
+		return err
 	}
-	if len(resp.TransactionStates) != 1 {
-		return errors.New("ask how the last transaction ended: the broker's answer lacks it")
-	}
-	s := resp.TransactionStates[0]
 	switch s.State {
 	case "PrepareCommit", "CompleteCommit":
-		of := stamp{s.ProducerID, s.ProducerEpoch}
+		epoch := s.ProducerEpoch
 		if p.implicit {
-			of.epoch-- // the end has given a new one
+			epoch-- // the end has given a new one
 		}
-		p.fates.last = true
-		if !p.fates.committed(of.id, of.epoch) {
-			p.fates.commits = append(p.fates.commits, of)
-		}
+		p.fates.ended(s.ProducerID, epoch)
+	case "Empty", "": // nothing since the last start
 	default:
+		p.fates.last = false
 		p.fates.commits = slices.DeleteFunc(p.fates.commits, func(c stamp) bool { return c == stamp{s.ProducerID, s.ProducerEpoch} })
 	}
 	return nil
+}
+
+// AwaitMarks waits until the coordinator has the end of the last transaction marked everywhere, or takes it for marked. Commit returns before.
+func (p *Producer) AwaitMarks(ctx context.Context) error {
+	for {
+		s, err := p.describe(ctx)
+		if err != nil || s.State != "PrepareCommit" && s.State != "PrepareAbort" {
+			return err
+		}
+		if err := offsets.Pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// coordinatorTries is how often a coordinator is asked that isn't ready, as none is for a moment in a cluster that is new, before that is an error.
+const coordinatorTries = 20
+
+// describe asks the coordinator for the state of the last transaction; there is none of a producer that is new, or where brokers don't tell.
+func (p *Producer) describe(ctx context.Context) (state kmsg.DescribeTransactionsResponseTransactionState, err error) {
+	if p.cfg.TransactionalID == "" {
+		return state, nil
+	}
+	req := kmsg.NewPtrDescribeTransactionsRequest()
+	req.TransactionalIDs = []string{p.cfg.TransactionalID}
+	for tries := 1; ; tries++ {
+		resp, failed := req.RequestWith(ctx, p.client)
+		if err = failed; err == nil && len(resp.TransactionStates) != 1 {
+			err = errors.New("the broker's answer lacks it")
+		}
+		if err == nil {
+			state = resp.TransactionStates[0]
+			err = kerr.ErrorForCode(state.ErrorCode)
+		}
+		if !kerr.IsRetriable(err) || tries == coordinatorTries || offsets.Pause(ctx) != nil {
+			break
+		}
+	}
+	for _, silent := range []error{
+		kerr.TransactionalIDNotFound, kerr.UnsupportedVersion, kerr.TransactionalIDAuthorizationFailed, // new; brokers before 3.0; what follows will tell
+	} {
+		if errors.Is(err, silent) {
+			state.State = ""
+			return state, nil
+		}
+	}
+	if err != nil {
+		return state, fmt.Errorf("ask how the last transaction ended: %w", err)
+	}
+	return state, nil
 }

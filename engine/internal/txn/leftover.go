@@ -21,13 +21,17 @@ type Leftover struct {
 	Unchecked []string // topics that this user may not read, so that nothing is known of them
 }
 
+// Any tells whether there was something to end.
+func (l Leftover) Any() bool { return len(l.Committed)+len(l.Aborted)+len(l.Groups) > 0 }
+
 // Reader is a group whose pending offsets Settle looks for, in the partitions that the caller commits.
 type Reader struct {
 	Group string
 	Parts []offsets.Partition
 }
 
-// Settle ends what is left open of this producer's earlier transactions, after Reset and before anything is produced.
+// Settle ends what is left open of this producer's earlier transactions, after Reset and before anything is produced, or after AwaitMarks while no
+// transaction is open. Where it fails after it has found something, Reset has to be called.
 //
 // Reset makes the coordinator end them, which marks their ends in each partition that they wrote to. But a coordinator that comes back with
 // its broker before the leaders of those partitions are known leaves these out ("these partitions are likely deleted already"; seen with
@@ -77,6 +81,7 @@ func (p *Producer) Settle(ctx context.Context, topics map[string]int32, readers 
 		found.Groups = append(found.Groups, r.Group)
 	}
 	if len(open)+len(pending) == 0 {
+		p.fates.last = false // nothing is left of it
 		return found, nil
 	}
 	if err := p.endAgain(ctx, committed, true); err != nil {
@@ -87,6 +92,9 @@ func (p *Producer) Settle(ctx context.Context, topics map[string]int32, readers 
 	}
 	if open, _, err = p.openPartitions(ctx, id, topics); err == nil && len(open) > 0 {
 		err = fmt.Errorf("%d partitions still have an open transaction of producer id %d, such as %s", len(open), id, open[0])
+	}
+	if err == nil {
+		p.fates.last = false
 	}
 	return found, err
 }

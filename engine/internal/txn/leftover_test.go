@@ -30,6 +30,14 @@ func TestSettleLeftover(t *testing.T) {
 			return p
 		})
 	})
+	t.Run("of a committed transaction, with nothing after it", func(t *testing.T) {
+		settleCommitted(newFixture(t, c, "leftover-last"), func(f *fixture, p *Producer) *Producer {
+			if err := p.AwaitMarks(f.t.Context()); err != nil {
+				f.t.Fatal(err)
+			}
+			return p
+		})
+	})
 	t.Run("of a dead process's committed transaction", func(t *testing.T) {
 		settleCommitted(newFixture(t, c, "leftover-inherited"), func(f *fixture, _ *Producer) *Producer { return f.producer() })
 	})
