@@ -34,7 +34,7 @@ func TestInstancesShareTasks(t *testing.T) {
 		produced := 0
 		feed := func() { a.produce("in", 6, numbered(600, 20)...); produced += 600 }
 		feed()
-		const session = time.Minute
+		const session = 5 * time.Minute // half of it is longer than eventually waits
 		i1 := a.start(counts(a.name), "i1", SessionTimeout(session))
 		i1.await(t, "the first has all", func(s Stats) bool { return runningTasks(s) == 12 && s.State == Running })
 		feed()

@@ -65,7 +65,7 @@ func network(t *testing.T) *Network {
 	return n
 }
 
-const long = 20 * time.Second
+const long = 2 * time.Minute
 
 func TestPasses(t *testing.T) {
 	n, addr := network(t), echo(t)

@@ -3,7 +3,6 @@ package realkafka
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -14,7 +13,7 @@ func TestMain(m *testing.M) { Main(m) }
 // A record written before a kill -9 of the only broker is there after its restart.
 func TestKillAndRestart(t *testing.T) {
 	c := Start(t, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*startLimit)
 	defer cancel()
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.Addrs()...), kgo.DefaultProduceTopic("a"))
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -132,7 +131,7 @@ func (s *Secure) settings(n *node, store string, users map[string]string) map[st
 
 // addScramUsers makes the users known to SCRAM.
 func (s *Secure) addScramUsers(ctx context.Context, users map[string]string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	client, err := kgo.NewClient(kgo.SeedBrokers(s.Addrs()...))
 	if err != nil {

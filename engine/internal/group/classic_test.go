@@ -127,7 +127,7 @@ func startWith(t *testing.T, cfg Config, name string) *running {
 
 func TestMembersComeAndGo(t *testing.T) {
 	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
-		const session = time.Minute
+		const session = 5 * time.Minute // half of it is longer than eventually waits
 		a := startFor(t, c, "come-and-go", "a", session)
 		eventually(t, "a alone", func() bool { return a.last() == "a" })
 		b := startFor(t, c, "come-and-go", "b", session)
@@ -163,7 +163,7 @@ func TestMembersComeAndGo(t *testing.T) {
 // A static member that dies and comes back takes its own assignment, and the others don't notice.
 func TestRestartTakesItsOwnPlace(t *testing.T) {
 	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
-		const session = time.Minute
+		const session = 5 * time.Minute // half of it is longer than eventually waits
 		a := startFor(t, c, "restart", "a", session)
 		b := startFor(t, c, "restart", "b", session)
 		eventually(t, "a and b", func() bool { return a.last() == "a b" && b.last() == "a b" })
@@ -230,10 +230,10 @@ func TestJoinWaitsForABusyCoordinator(t *testing.T) {
 	c := brokertest.Embedded(t)
 	cluster := c.Embedded.Cluster()
 	cluster.ControlKey(int16(kmsg.JoinGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.SleepControl(func() { time.Sleep(1200 * time.Millisecond) })
+		cluster.SleepControl(func() { time.Sleep(3500 * time.Millisecond) })
 		return nil, nil, false
 	})
-	m := startWith(t, Config{Client: c.Client(t), Group: "busy", InstanceID: "i-a", SessionTimeout: 300 * time.Millisecond, RebalanceTimeout: 500 * time.Millisecond,
+	m := startWith(t, Config{Client: c.Client(t), Group: "busy", InstanceID: "i-a", SessionTimeout: 2500 * time.Millisecond, RebalanceTimeout: 500 * time.Millisecond,
 		Heartbeat: 50 * time.Millisecond}, "a")
 	eventually(t, "a", func() bool { return m.last() == "a" })
 	if n := m.joined(); n != 1 {

@@ -35,7 +35,7 @@ func TestClientsBoundOfRecords(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() { produce(); close(done) }()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		if _, waiting := p.Waiting(); waiting {
 			break
 		}

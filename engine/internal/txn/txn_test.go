@@ -40,7 +40,7 @@ func (f *fixture) producer(opts ...kgo.Opt) *Producer {
 	f.t.Helper()
 	p := New(Config{
 		Client:          append([]kgo.Opt{kgo.SeedBrokers(f.c.Addrs...)}, opts...),
-		TransactionalID: f.name, Timeout: 10 * time.Second, Logger: slog.New(slog.DiscardHandler),
+		TransactionalID: f.name, Timeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err := p.Reset(f.t.Context()); err != nil {
 		f.t.Fatal(err)
@@ -83,7 +83,7 @@ func (f *fixture) want(offset int64, values ...string) {
 	reader := f.c.Client(f.t, kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(50*time.Millisecond),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{f.name: {1: kgo.NewOffset().AtStart()}}))
 	var read []string
-	wait := 20 * time.Second // for what is expected; then a while for what isn't
+	wait := 2 * time.Minute // for what is expected; then a while for what isn't
 	if len(values) == 0 {
 		wait = 300 * time.Millisecond
 	}
