@@ -10,7 +10,6 @@ import (
 
 	"github.com/tributary-io/tributary/internal/rowgen"
 	"github.com/tributary-io/tributary/lake/readers"
-	"github.com/tributary-io/tributary/lake/sink"
 )
 
 // randomVariable is the variable with the seeds that TestRandomTables takes: the first one, and after a blank how many.
@@ -61,7 +60,7 @@ func landRandom(t *testing.T, r *readers.Readers, seed uint64) {
 			t.Fatalf("%s: %v", table.Schema(), err)
 		}
 		for range 1 + rnd.IntN(3) {
-			landMore(t, w, table, 1+rnd.IntN(40))
+			land(t, w, int64(table.Len()), table.Rows(t, 1+rnd.IntN(40))...)
 		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -127,15 +126,4 @@ func fusionLiteral(kind, text string) string {
 		}
 	}
 	return duckLiteral(kind, text)
-}
-
-// landMore lands rows behind those that have landed.
-func landMore(t *testing.T, w sink.Writer, table *rowgen.Table, n int) {
-	t.Helper()
-	from := int64(table.Len())
-	rows, err := table.Rows(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	land(t, w, from, rows...)
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/twmb/avro"
 )
@@ -96,10 +97,11 @@ func fields(columns []*column) (out []any) {
 }
 
 // Rows makes rows by the schema as it is now, encoded in Avro.
-func (t *Table) Rows(n int) (out [][]byte, err error) {
+func (t *Table) Rows(tb testing.TB, n int) (out [][]byte) {
+	tb.Helper()
 	schema, err := avro.Parse(t.Schema())
 	if err != nil {
-		return nil, err
+		tb.Fatal(err)
 	}
 	for range n {
 		row, in := map[string]value{}, map[string]any{}
@@ -112,11 +114,11 @@ func (t *Table) Rows(n int) (out [][]byte, err error) {
 		}
 		data, err := schema.Encode(in)
 		if err != nil {
-			return nil, fmt.Errorf("%s\n%v: %w", t.Schema(), in, err)
+			tb.Fatalf("%s\n%v: %v", t.Schema(), in, err)
 		}
 		t.rows, out = append(t.rows, row), append(out, data)
 	}
-	return out, nil
+	return out
 }
 
 func (t *Table) value(c *column) value {

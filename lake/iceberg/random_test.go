@@ -11,7 +11,6 @@ import (
 	"github.com/tributary-io/tributary/internal/rowgen"
 	"github.com/tributary-io/tributary/lake/iceberg"
 	"github.com/tributary-io/tributary/lake/icebergreaders"
-	"github.com/tributary-io/tributary/lake/sink"
 )
 
 // TestRandomTables lands random rows in tables of random columns, which grow and are partitioned. PyIceberg and DuckDB find each value as it was, DuckDB also where bounds and
@@ -45,7 +44,7 @@ func landRandom(t *testing.T, r *icebergreaders.Readers, seed uint64) {
 		if err != nil {
 			t.Fatalf("%s: %v", table.Schema(), err)
 		}
-		landMore(t, w, table, 1+rnd.IntN(40))
+		landRows(t, w, int64(table.Len()), table.Rows(t, 1+rnd.IntN(40))...)
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -106,15 +105,4 @@ func duckLiteral(kind, text string) string {
 		return "cast(" + text + " as bigint)"
 	}
 	return "cast(" + text + " as " + kind + ")"
-}
-
-// landMore lands rows behind those that have landed.
-func landMore(t *testing.T, w sink.Writer, table *rowgen.Table, n int) {
-	t.Helper()
-	from := int64(table.Len())
-	rows, err := table.Rows(n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	landRows(t, w, from, rows...)
 }
