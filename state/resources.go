@@ -19,7 +19,7 @@ type ResourceOptions struct {
 	MaxMemtableBytes, MinMemtableBytes int64
 	// RowBytes is what the stores' rows and the filters of their keys may take that are kept in memory in front of the databases, so
 	// that most gets need not ask them. Filters take 2 to 8 bytes a key, and half of it at most: those that don't fit are given up, and
-	// keys that aren't there cost a lookup then. Default 48 MB; below zero nothing is kept.
+	// keys that aren't there cost a lookup then. A task's database has up to 1 GB of rows. Default 48 MB; below zero nothing is kept.
 	RowBytes int64
 	// MaxOpenFiles bounds the open table files of all tasks. Default 4096.
 	MaxOpenFiles int
