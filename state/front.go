@@ -112,6 +112,14 @@ func (f *front) learn(h uint64, row, val []byte) {
 	f.rows.set(uint32(h>>32), row, val, f.rowLimit())
 }
 
+// fit gives up rows for which there is no room any more: the limit was lowered. Most rows that are written are there already, and need no room.
+func (f *front) fit() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	defer f.tell()
+	f.rows.fit(f.rowLimit())
+}
+
 func (f *front) rowLimit() int64 { return f.limit() - f.inUse }
 
 // applied takes in what was written to the database. Restored rows are not kept, as there is no telling which of them will be asked for.

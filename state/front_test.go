@@ -216,6 +216,51 @@ func TestRowsOfIDs(t *testing.T) {
 	}
 }
 
+// TestRowsMakeRoom has one database's rows give up what another one's need, though nothing is written that isn't there.
+func TestRowsMakeRoom(t *testing.T) {
+	const budget = 2 << 20
+	res := state.NewResources(state.ResourceOptions{RowBytes: budget})
+	res.UseMemFS()
+	open := func(dir string) *state.DB {
+		db, err := state.OpenPebble(dir, []state.Spec{{Name: "kv", Kind: state.KeyValue}}, res, state.Options{Log: quiet})
+		must(t, err)
+		return db
+	}
+	fill := func(db *state.DB) {
+		kv, err := db.KeyValueBytes("kv")
+		must(t, err)
+		for n := range 50_000 {
+			must(t, kv.Put(fmt.Appendf(nil, "key %d", n), []byte("v"), 0))
+		}
+		gen, err := db.Seal()
+		must(t, err)
+		must(t, gen.Apply(nil, nil))
+	}
+	first := open("first")
+	fill(first)
+	before := res.RowBytes()
+	others := make([]*state.DB, 7)
+	for i := range others {
+		others[i] = open(fmt.Sprint("other", i))
+	}
+	if n := res.RowBytes(); before < budget/2 || n > budget/8 {
+		t.Errorf("one database's rows take %d bytes, and %d when seven more are open", before, n)
+	}
+	for _, db := range append(others, first) {
+		fill(db)
+	}
+	if n := res.RowBytes(); n > budget {
+		t.Errorf("rows of eight databases take %d bytes, more than %d", n, budget)
+	}
+	for _, db := range append(others, first) {
+		must(t, db.Close())
+	}
+	if n := res.RowBytes(); n != 0 {
+		t.Errorf("rows of closed databases take %d bytes", n)
+	}
+	must(t, res.Close())
+}
+
 // TestFrontAfterReopening has a store's keys in its filter again some time after it is opened.
 func TestFrontAfterReopening(t *testing.T) {
 	dir := t.TempDir()

@@ -33,6 +33,7 @@ func (db *DB) openFronts() error {
 	keys := map[*store]*pebble.Iterator{} // as of now, of stores that have any
 	for _, s := range onDisk {
 		s.front = newFront(share, &res.rows, s.spec.WrittenOnce)
+		res.addFront(s.front)
 		it, err := s.keys()
 		if err != nil {
 			for _, it := range keys {
@@ -99,6 +100,7 @@ func (db *DB) closeFronts() {
 	db.filling.done.Wait()
 	for _, s := range db.stores {
 		if s.front != nil {
+			db.pebble.res.removeFront(s.front)
 			s.front.close()
 		}
 	}

@@ -356,11 +356,11 @@ func (s *store) tellFront(o *overlay) {
 	if s.front == nil {
 		return
 	}
-	if s.segmented() {
-		s.front.expired(s.expiredTo)
-	}
 	if o != nil {
 		s.front.applied(o, o == s.open)
+	}
+	if s.segmented() { // last, as in the batch: what was written may have expired since
+		s.front.expired(s.expiredTo)
 	}
 }
 

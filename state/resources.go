@@ -37,6 +37,7 @@ type Resources struct {
 	mu     sync.Mutex
 	open   int
 	expect int // that many will be open
+	fronts map[*front]bool
 	closed bool
 	share  atomic.Int64 // a database's of RowBytes
 	rows   atomic.Int64 // bytes in use of RowBytes
@@ -52,9 +53,10 @@ func NewResources(opt ResourceOptions) *Resources {
 	setDefault(&opt.RowBytes, 48<<20)
 	setDefault(&opt.MaxOpenFiles, 4096)
 	return &Resources{
-		opt:   opt,
-		cache: pebble.NewCache(opt.CacheBytes),
-		files: pebble.NewFileCache(4, opt.MaxOpenFiles),
+		opt:    opt,
+		cache:  pebble.NewCache(opt.CacheBytes),
+		files:  pebble.NewFileCache(4, opt.MaxOpenFiles),
+		fronts: map[*front]bool{},
 		// Pebble's own default watches for slow disks, with a goroutine that it leaves behind when opening fails.
 		fs: vfs.Default,
 	}
@@ -99,8 +101,30 @@ func (r *Resources) release(memtable int64) {
 	r.divide()
 }
 
-// divide gives each database the same part of RowBytes.
-func (r *Resources) divide() { r.share.Store(r.opt.RowBytes / int64(max(1, r.open, r.expect))) }
+// divide gives each database the same part of RowBytes. Those that are open give up what is too much at once: one that only reads what it has
+// wouldn't come to it. mu must be held.
+func (r *Resources) divide() {
+	share := r.opt.RowBytes / int64(max(1, r.open, r.expect))
+	if r.share.Swap(share) <= share {
+		return
+	}
+	for f := range r.fronts {
+		f.fit()
+	}
+}
+
+// addFront takes in a front that has its part of a database's share.
+func (r *Resources) addFront(f *front) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fronts[f] = true
+}
+
+func (r *Resources) removeFront(f *front) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.fronts, f)
+}
 
 // rowShare is a database's part of RowBytes, as of now.
 func (r *Resources) rowShare() int64 { return r.share.Load() }

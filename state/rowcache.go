@@ -186,9 +186,7 @@ func (c *rowCache) get(h uint32, key, dst []byte) ([]byte, bool) {
 
 // set keeps a row, if it is not too large, in at most limit bytes.
 func (c *rowCache) set(h uint32, key, val []byte, limit int64) {
-	if c.size() > limit {
-		c.shrink(limit)
-	}
+	c.fit(limit)
 	if c.replace(h, key, val) || limit < minRows || rowLongHead+len(key)+len(val) > maxRow {
 		return
 	}
@@ -201,6 +199,13 @@ func (c *rowCache) set(h uint32, key, val []byte, limit int64) {
 	c.at(place).write(flag, rest, val)
 	c.table.insert(h, place)
 	c.used++
+}
+
+// fit makes do with limit bytes.
+func (c *rowCache) fit(limit int64) {
+	if c.size() > limit {
+		c.shrink(limit)
+	}
 }
 
 // replace changes the value of a row that is there. One that has grown out of its place is forgotten, and false is returned.
@@ -268,7 +273,7 @@ func (c *rowCache) each(f func(key, val []byte)) {
 func (c *rowCache) reserve(limit int64) {
 	for c.used+1 > c.table.room() {
 		if n := min(2*c.table.buckets(), c.mostBuckets(limit)); c.table.buckets() == 0 {
-			c.rehash(4)
+			c.rehash(leastBuckets)
 		} else if n > c.table.buckets()+c.table.buckets()/8 {
 			c.rehash(n)
 		} else if len(c.queue) > 1 {
@@ -341,8 +346,17 @@ func (c *rowCache) addChunk() {
 	c.queue = append(c.queue, number)
 }
 
-// shrink makes do with a limit that was lowered, or with a table that has grown.
+// shrink makes do with a limit that was lowered, or with a table that has grown. A table for far more rows than the limit has room for would leave
+// them none.
 func (c *rowCache) shrink(limit int64) {
+	if n := c.mostBuckets(limit); n >= leastBuckets && n < c.table.buckets()/2 {
+		for c.used > n*bucketFull && len(c.queue) > 1 {
+			c.giveUpOldest()
+		}
+		if c.used <= n*bucketFull {
+			c.rehash(n)
+		}
+	}
 	for c.size() > limit && len(c.queue) > 1 {
 		c.giveUpOldest()
 	}

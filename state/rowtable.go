@@ -7,7 +7,7 @@ import (
 
 // rowTable is the hash table of a rowCache: it leads from hashes to places, which are numbers, in buckets of a cache line's size. A row lies in the
 // bucket where its hash belongs, or, if that is full, in one of those behind it; a bucket counts the rows that went past it, so that a search ends with the
-// first that none has passed. Nothing moves when a row goes.
+// first that none has passed, or when it has seen all: nothing moves when a row goes, so rows may have passed every bucket of a small table.
 //
 // A slot has only four bytes: the place, and as many bits of the hash as are left, that few rows are looked at in vain. So hashes can't be had back: a
 // larger table is filled anew. It may lie outside the Go heap and has to be released.
@@ -25,6 +25,7 @@ const (
 	bucketSlots   = 15
 	bucketFull    = 12 // rows that a bucket may have on average
 	bucketBytes   = 64
+	leastBuckets  = 4
 	leastPlace    = 18 // bits
 	mostPlaceBits = 28 // that leaves four bits of the hash
 )
@@ -90,6 +91,7 @@ func (t *rowTable) next(h uint32, at tableSpot) (tableSpot, uint32, bool) {
 func (t *rowTable) search(h uint32, at tableSpot) (tableSpot, uint32, bool) {
 	places := uint32(1)<<t.placeBits - 1
 	want := h << t.placeBits
+	home := t.home(h)
 	for {
 		b := &t.all[at.bucket]
 		for ; at.slot < bucketSlots; at.slot++ {
@@ -100,7 +102,9 @@ func (t *rowTable) search(h uint32, at tableSpot) (tableSpot, uint32, bool) {
 		if b.passed == 0 {
 			return at, 0, false
 		}
-		at = tableSpot{bucket: t.after(at.bucket)}
+		if at = (tableSpot{bucket: t.after(at.bucket)}); at.bucket == home {
+			return at, 0, false
+		}
 	}
 }
 
