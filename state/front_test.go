@@ -216,6 +216,32 @@ func TestRowsOfIDs(t *testing.T) {
 	}
 }
 
+// TestFrontForgetsWhatExpires has rows expire in the generation in which they are written: what is in memory isn't there longer than in the database,
+// though a store that coalesces its updates doesn't hide it.
+func TestFrontForgetsWhatExpires(t *testing.T) {
+	specs := []state.Spec{{Name: "win", Kind: state.Window, RetentionMs: 100, SegmentIntervalMs: 100, Caching: true}}
+	db := openPebble(t, t.TempDir(), specs, state.Options{})
+	win, err := db.WindowBytes("win")
+	must(t, err)
+	commit := func(start int64) {
+		_, err := win.Put([]byte("key"), []byte("v"), start, start)
+		must(t, err)
+		gen, err := db.Seal()
+		must(t, err)
+		must(t, gen.Apply(nil, nil))
+	}
+	_, err = win.Put([]byte("key"), []byte("v"), 0, 0)
+	must(t, err)
+	commit(10_000)
+	commit(10_001)
+	if _, _, ok, err := win.Get([]byte("key"), 0, nil); err != nil || ok {
+		t.Errorf("a row that has expired in the database: found %v, %v", ok, err)
+	}
+	if _, _, ok, err := win.Get([]byte("key"), 10_000, nil); err != nil || !ok {
+		t.Errorf("a row that hasn't expired: found %v, %v", ok, err)
+	}
+}
+
 // TestRowsMakeRoom has one database's rows give up what another one's need, though nothing is written that isn't there.
 func TestRowsMakeRoom(t *testing.T) {
 	const budget = 2 << 20
