@@ -29,7 +29,7 @@ func (o *outages) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.C
 
 const (
 	outagePatience = 2 * time.Second // for brokers' answers, while no task runs
-	outagePause    = 5 * time.Second // until the next look, if they don't answer
+	outagePause    = 5 * time.Second // until the next look: a broker may be away for hours
 )
 
 // settleAfterOutage ends what brokers have left open that were away since the last look. An open transaction is ended first. The gate must be closed.
@@ -43,6 +43,7 @@ func (e *Engine) settleAfterOutage() error {
 	}
 	ctx, cancel := context.WithTimeout(e.life, outagePatience)
 	defer cancel()
+	defer func() { o.next = e.cfg.clock().Add(outagePause) }()
 	err := e.producer.AwaitMarks(ctx)
 	if err == nil {
 		var found txn.Leftover
@@ -51,7 +52,6 @@ func (e *Engine) settleAfterOutage() error {
 		}
 	}
 	if err != nil {
-		o.next = e.cfg.clock().Add(outagePause)
 		e.log.Debug("whether brokers that were away left a transaction open isn't known yet", "error", err)
 	}
 	return nil
