@@ -43,6 +43,14 @@ func (f *fates) ended(id int64, epoch int16) {
 	f.commits = append(f.commits[max(0, len(f.commits)+1-remembered):], stamp{id, epoch})
 }
 
+// begun notes that there is a transaction whose fate isn't known. Brokers may not tell it later on.
+func (f *fates) begun(ownEpoch bool) {
+	f.last = false
+	if !ownEpoch {
+		f.commits = f.commits[:0]
+	}
+}
+
 // learnFate asks the coordinator how the last transaction ended. The answer is lost once the producer has a new epoch.
 func (p *Producer) learnFate(ctx context.Context) error {
 	s, err := p.describe(ctx)

@@ -183,6 +183,7 @@ func (p *Producer) begin() (*transaction, error) {
 			return nil, fmt.Errorf("begin transaction: %w", err)
 		}
 	}
+	p.fates.begun(p.implicit)
 	t := &transaction{began: time.Now()}
 	p.current.Store(t)
 	return t, nil
