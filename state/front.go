@@ -234,4 +234,5 @@ func (f *front) filled(found *fillResult) {
 	for _, in := range found.filters {
 		f.inUse += in.size()
 	}
+	f.rows.fit(f.rowLimit())
 }

@@ -72,6 +72,7 @@ func (s *store) keys() (*pebble.Iterator, error) {
 func (db *DB) fill(s *store, it *pebble.Iterator) {
 	found := &fillResult{filters: map[int64]*filter{}}
 	bytes, n := int64(0), 0
+	defer func() { s.front.used.Add(-bytes) }() // the front has told of them by then
 	for ; it.Valid(); it.Next() {
 		if n++; n%stopEvery == 0 && db.filling.stop.Load() || bytes > s.front.limit()/2 {
 			releaseAll(found.filters)
@@ -85,7 +86,11 @@ func (db *DB) fill(s *store, it *pebble.Iterator) {
 			in = newFilter(s.front.limit() / int64(len(found.filters)+1))
 			found.filters[segment] = in
 		}
-		bytes += in.add(hashRow(row))
+		grown := in.add(hashRow(row))
+		bytes += grown
+		if grown > 0 {
+			s.front.used.Add(grown)
+		}
 	}
 	if it.Close() != nil && found != nil {
 		releaseAll(found.filters)

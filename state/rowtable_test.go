@@ -3,6 +3,7 @@ package state
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -79,5 +80,28 @@ func TestLoweredLimit(t *testing.T) {
 	}
 	if small, lowered := used(limit), used(16<<20, limit); lowered < small*9/10 {
 		t.Errorf("%d rows are kept where the limit was lowered, %d where it was low at once", lowered, small)
+	}
+}
+
+// TestFilledFrontKeepsItsLimit has rows make room for the filters that were read beside the task.
+func TestFilledFrontKeepsItsLimit(t *testing.T) {
+	var used atomic.Int64
+	const limit = 1 << 20
+	f := newFront(func() int64 { return limit }, &used, false)
+	found := &fillResult{filters: map[int64]*filter{noSegment: newFilter(limit)}}
+	for n := range uint64(100_000) {
+		k := binary.BigEndian.AppendUint64(appendPrefix(nil, 1, classPlain), n)
+		h := hashRow(k)
+		f.learn(h, k, []byte("v"))
+		found.filters[noSegment].add(h)
+	}
+	rows := used.Load()
+	f.filled(found)
+	if n := used.Load(); rows < limit*9/10 || n > limit || n < limit/2 {
+		t.Errorf("rows took %d bytes; with filters it is %d, the limit is %d", rows, n, limit)
+	}
+	f.close()
+	if n := used.Load(); n != 0 {
+		t.Errorf("a closed front takes %d bytes", n)
 	}
 }
