@@ -61,6 +61,63 @@ func TestRowCache(t *testing.T) {
 	})
 }
 
+// TestRowCacheOfOddKeys has keys and values about the lengths at which rows are laid out differently, from none to more than is kept, keys that share what
+// they begin with or are others' beginnings, from one to thousands, and a limit that comes and goes.
+func TestRowCacheOfOddKeys(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := rowCache{thrifty: rapid.Bool().Draw(t, "thrifty")}
+		defer c.clear()
+		model := map[string]string{}
+		limit := int64(rapid.SampledFrom([]int{2, 3, 8, 40, 300}).Draw(t, "chunks")) * chunkSize
+		keys := rapid.SampledFrom([]int{1, 5, 48, 96, 700, 20_000}).Draw(t, "keys")
+		keyLens := rapid.SampledFrom([][]int{{0, 1, 2, 3, 4, 5}, {0, 3, 8, 250, 255, 256, 258, 259, 260}, {10, 4085, 4096, 65_535, 65_536, 70_000}}).Draw(t, "key lengths")
+		valLens := rapid.SampledFrom([][]int{{0, 1, 2, 3, 4}, {250, 251, 252, 253, 254, 255, 256, 257, 258}, {0, 100, 255, 256, 4000, 4089, 4096, 100_000}}).Draw(t, "value lengths")
+		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		for i := range 5000 {
+			key := oddKey(rnd.IntN(keys), keyLens)
+			h := rowHash(key)
+			switch rnd.IntN(10) {
+			case 0:
+				c.remove(h, key)
+				delete(model, string(key))
+			case 1, 2, 3, 4:
+				val := make([]byte, valLens[rnd.IntN(len(valLens))])
+				for j := range min(8, len(val)) {
+					val[j] = byte(rnd.Uint32())
+				}
+				c.set(h, key, val, limit)
+				model[string(key)] = string(val)
+			default:
+				got, ok := c.get(h, key, nil)
+				if ok && string(got) != model[string(key)] {
+					t.Fatalf("step %d: a key of %d bytes has another value", i, len(key))
+				}
+				if !ok {
+					c.missed++
+				}
+			}
+			if rnd.IntN(2000) == 0 {
+				limit = int64(rnd.IntN(10)) * chunkSize
+			}
+			if i%1000 == 999 {
+				c.check(t, model)
+			}
+		}
+	})
+}
+
+// oddKey is the n-th key, which has one of the lengths.
+func oddKey(n int, lengths []int) []byte {
+	rnd := rand.New(rand.NewPCG(uint64(n), 1))
+	key := make([]byte, lengths[rnd.IntN(len(lengths))])
+	if rnd.IntN(3) > 0 {
+		for i := range min(4, len(key)) {
+			key[len(key)-1-i] = byte(rnd.Uint32())
+		}
+	}
+	return key
+}
+
 // check compares all rows with the model, and the table with the chunks.
 func (c *rowCache) check(t *rapid.T, model map[string]string) {
 	n := 0
