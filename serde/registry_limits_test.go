@@ -9,7 +9,6 @@ import (
 
 // limitStore notes how long its callers would wait.
 type limitStore struct {
-	schemaStore
 	longest time.Duration
 }
 
