@@ -87,6 +87,7 @@ func StartBroker(cfg BrokerConfig) (*Broker, error) {
 	b.cluster = cluster
 	stampAppendTime(cluster)
 	keepCompacted(cluster)
+	tellAborted(cluster)
 	b.stop = make(chan struct{})
 	b.stopped.Go(b.retain)
 	return b, nil

@@ -80,6 +80,29 @@ func TestReadEndsByPosition(t *testing.T) {
 	})
 }
 
+// Aborted records are left out however little of the log an answer has.
+func TestReadInPiecesLeavesOutAborted(t *testing.T) {
+	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
+		p := Partition{"pieces", 0}
+		id := c.CreateTopic(t, p.Topic, 1)
+		write(t, c, p.Topic, kgo.TryCommit, "a")
+		write(t, c, p.Topic, kgo.TryAbort, "lost", "lost", "lost")
+		write(t, c, p.Topic, kgo.TryCommit, "b")
+		for _, bytes := range []int32{1, 100, 200, 300, 400} {
+			var got []string
+			err := Read(t.Context(), c.Client(t), ReadConfig{MaxBytes: bytes, MaxWait: 50 * time.Millisecond}, Span{p, id, 0, high(t, c, p)}, func(rs []*kgo.Record, _ int64) error {
+				for _, r := range rs {
+					got = append(got, string(r.Value))
+				}
+				return nil
+			})
+			if want := []string{"a", "b"}; err != nil || !cmp.Equal(got, want) {
+				t.Errorf("%d bytes at a time: %v, %v, want %v", bytes, got, err, want)
+			}
+		}
+	})
+}
+
 // What an open transaction holds back is waited for.
 func TestReadWaitsForOpenTransactions(t *testing.T) {
 	brokertest.Each(t, func(t *testing.T, c *brokertest.Cluster) {
