@@ -69,9 +69,10 @@ func StartBroker(cfg BrokerConfig) (*Broker, error) {
 	if len(cfg.Ports) > 0 {
 		opts = append(opts, kfake.Ports(cfg.Ports...))
 	}
-	if cfg.Listen != nil {
-		opts = append(opts, kfake.ListenFn(cfg.Listen))
+	if cfg.Listen == nil {
+		cfg.Listen = net.Listen
 	}
+	opts = append(opts, kfake.ListenFn(holdJoins(cfg.Listen)))
 	if cfg.Dir != "" {
 		lock, err := lockDir(cfg.Dir)
 		if err != nil {

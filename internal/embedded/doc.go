@@ -6,7 +6,7 @@
 // break their subject's level, which srfake takes, are refused (compatibility.go).
 //
 // Neither replaces a cluster: there is one process, hence no replication, and no security. Where they differ from the real
-// thing the package closes the gap (message.timestamp.type, aborted records in long answers) or the documentation names it.
+// thing the package closes the gap (message.timestamp.type, aborted records in long answers, members that die while they join) or the documentation names it.
 //
 // The package knows nothing of topologies and engines.
 package embedded

@@ -4,8 +4,7 @@
 //
 // A request passes through the host's policy when it leaves: it may go through, wait, be lost with its connection before the broker has
 // seen it, be lost with its answer after the broker has seen it, or come so late that whoever sent it has sent it again. A host that is cut is
-// a machine without power: nothing comes from it any more, and nobody is told. (kfake forgets the session of a member whose connection ends
-// while its JoinGroup waits, so the end of a connection can't stand for a killed process here.)
+// a machine without power: nothing comes from it any more, and nobody is told.
 //
 // The package knows frames and request keys, and nothing else of the protocol.
 package simnet

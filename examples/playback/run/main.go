@@ -14,9 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kfake"
-
 	"github.com/tributary-io/tributary/engine"
+	"github.com/tributary-io/tributary/engine/devbroker"
 	"github.com/tributary-io/tributary/examples/playback"
 )
 
@@ -82,12 +81,12 @@ func run(ctx context.Context, args []string) error {
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	if args[0] == "demo" && f.brokers == "" && os.Getenv("KAFKA_BOOTSTRAP") == "" {
-		broker, err := kfake.NewCluster(kfake.NumBrokers(1))
+		broker, err := devbroker.Start(devbroker.Config{Logger: log})
 		if err != nil {
 			return err
 		}
 		defer broker.Close()
-		f.brokers = strings.Join(broker.ListenAddrs(), ",")
+		f.brokers = strings.Join(broker.Addrs(), ",")
 	}
 	if args[0] == "produce" && f.print {
 		return playback.WriteEvents(os.Stdout, f.events())
