@@ -110,6 +110,9 @@ func first(names ...string) string {
 	return ""
 }
 
+// identities holds the environment's, which keeps its tokens. (Connections are the whole process's, as the SDK has it.)
+var identities object.Clients[*azidentity.DefaultAzureCredential]
+
 // client makes the client by the credentials of the environment.
 func (a address) client() (*container.Client, error) {
 	opts := &container.ClientOptions{}
@@ -134,7 +137,7 @@ func (a address) client() (*container.Client, error) {
 	if token := os.Getenv("AZURE_STORAGE_SAS_TOKEN"); token != "" {
 		return container.NewClientWithNoCredential(place+"?"+strings.TrimPrefix(token, "?"), opts)
 	}
-	credential, err := azidentity.NewDefaultAzureCredential(nil)
+	credential, err := identities.Get("", func() (*azidentity.DefaultAzureCredential, error) { return azidentity.NewDefaultAzureCredential(nil) })
 	if err != nil {
 		return nil, fmt.Errorf("credentials: %w", err)
 	}

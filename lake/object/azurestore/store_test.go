@@ -53,6 +53,11 @@ func TestLostReplies(t *testing.T) {
 
 func TestSink(t *testing.T) { storetest.Sink(t, serve(t, &fakeAzure{Fake: &storetest.Fake{}})) }
 
+func TestReopened(t *testing.T) {
+	c := &storetest.Callers{Handler: &fakeAzure{Fake: &storetest.Fake{}}}
+	c.Reopened(t, serve(t, c))
+}
+
 // TestRepeats has the service fail once: the client repeats what may be repeated, and no conditional put.
 func TestRepeats(t *testing.T) {
 	var left, seen atomic.Int32

@@ -23,6 +23,9 @@ func init() {
 // emulatorVariable names an emulator, host:port or a URL, as for Google's own clients.
 const emulatorVariable = "STORAGE_EMULATOR_HOST"
 
+// services are by what Open makes their options of: the emulator's address and a URL's query.
+var services object.Clients[*storage.Service]
+
 // Open opens gs://bucket/folder; see the package's comment for the query. ctx is used for what is looked up now, such as credentials in a file.
 func Open(ctx context.Context, u *url.URL) (*Store, error) {
 	fail := func(err error) (*Store, error) { return nil, fmt.Errorf("open object store %s: %w", u.Redacted(), err) }
@@ -37,8 +40,10 @@ func Open(ctx context.Context, u *url.URL) (*Store, error) {
 	if err != nil {
 		return fail(err)
 	}
-	// Tokens are fetched for as long as the store lives, not only while it is opened.
-	service, err := storage.NewService(context.WithoutCancel(ctx), opts...)
+	service, err := services.Get(os.Getenv(emulatorVariable)+"?"+u.RawQuery, func() (*storage.Service, error) {
+		// Tokens are fetched for as long as the service lives, not only while a store is opened.
+		return storage.NewService(context.WithoutCancel(ctx), opts...)
+	})
 	if err != nil {
 		return fail(fmt.Errorf("%w (set GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth application-default login`)", err))
 	}

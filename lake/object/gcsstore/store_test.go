@@ -41,6 +41,11 @@ func TestLostReplies(t *testing.T) {
 
 func TestSink(t *testing.T) { storetest.Sink(t, serve(t, &fakeGCS{Fake: &storetest.Fake{}})) }
 
+func TestReopened(t *testing.T) {
+	c := &storetest.Callers{Handler: &fakeGCS{Fake: &storetest.Fake{}}}
+	c.Reopened(t, serve(t, c))
+}
+
 // failing answers so many requests with an error before it lets them through.
 type failing struct {
 	inner http.Handler

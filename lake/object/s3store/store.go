@@ -34,6 +34,9 @@ type Store struct {
 	prefix     string // of all keys: "" or ending in a slash
 }
 
+// buckets are by the URLs of their roots.
+var buckets object.Clients[*blob.Bucket]
+
 // Open opens s3://bucket/folder; see the package's comment for the query.
 func Open(ctx context.Context, u *url.URL) (*Store, error) {
 	if u.Host == "" {
@@ -41,7 +44,7 @@ func Open(ctx context.Context, u *url.URL) (*Store, error) {
 	}
 	root := *u
 	root.Path = ""
-	bucket, err := new(s3blob.URLOpener).OpenBucketURL(ctx, &root)
+	bucket, err := buckets.Get(root.String(), func() (*blob.Bucket, error) { return new(s3blob.URLOpener).OpenBucketURL(ctx, &root) })
 	if err != nil {
 		return nil, fmt.Errorf("open object store %s: %w", u.Redacted(), err)
 	}
@@ -51,9 +54,6 @@ func Open(ctx context.Context, u *url.URL) (*Store, error) {
 	}
 	return s, nil
 }
-
-// Close releases the store's connections.
-func (s *Store) Close() error { return s.bucket.Close() }
 
 func (s *Store) String() string { return s.place }
 

@@ -2,6 +2,7 @@ package s3store
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -12,9 +13,9 @@ import (
 )
 
 // serve starts a fake and returns the place of a folder in it.
-func serve(t *testing.T, f *storetest.Fake) string {
+func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
-	server := httptest.NewServer(&fakeS3{Fake: f})
+	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
@@ -23,7 +24,7 @@ func serve(t *testing.T, f *storetest.Fake) string {
 
 func openFake(t *testing.T, f *storetest.Fake) object.Store {
 	t.Helper()
-	return storetest.Open(t, serve(t, f))
+	return storetest.Open(t, serve(t, &fakeS3{Fake: f}))
 }
 
 func TestStore(t *testing.T) { storetest.Contract(t, openFake(t, &storetest.Fake{})) }
@@ -37,7 +38,12 @@ func TestLostReplies(t *testing.T) {
 	storetest.LostReplies(t, f, openFake(t, f))
 }
 
-func TestSink(t *testing.T) { storetest.Sink(t, serve(t, &storetest.Fake{})) }
+func TestSink(t *testing.T) { storetest.Sink(t, serve(t, &fakeS3{Fake: &storetest.Fake{}})) }
+
+func TestReopened(t *testing.T) {
+	c := &storetest.Callers{Handler: &fakeS3{Fake: &storetest.Fake{}}}
+	c.Reopened(t, serve(t, c))
+}
 
 // TestGateway runs everything against a gateway that was not written here: see storetest.Gateway.
 func TestGateway(t *testing.T) { storetest.Real(t, storetest.Gateway(t)) }
@@ -57,7 +63,6 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer s.Close()
 		_, err = s.Get(context.Background(), "x")
 		if err == nil {
 			t.Fatal("got an object from nowhere")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"slices"
 	"testing"
@@ -19,9 +18,6 @@ func Open(t testing.TB, place string) object.Store {
 	s, err := object.Open(t.Context(), place)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if c, ok := s.(io.Closer); ok {
-		t.Cleanup(func() { _ = c.Close() })
 	}
 	return s
 }
