@@ -43,9 +43,14 @@ func (c *Callers) Reopened(t *testing.T, place string) {
 			t.Fatal(err)
 		}
 	}
+	if n := c.Count(); n > most {
+		t.Errorf("a store that is opened %d times has %d connections, want at most %d", times, n, most)
+	}
+}
+
+// Count is how many connections there were.
+func (c *Callers) Count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.seen) > most {
-		t.Errorf("a store that is opened %d times has %d connections, want at most %d", times, len(c.seen), most)
-	}
+	return len(c.seen)
 }

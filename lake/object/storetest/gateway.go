@@ -20,15 +20,21 @@ func Gateway(t *testing.T) *url.URL {
 	if os.Getenv("TRIBUTARY_TEST_S3") != "" {
 		return Place(t, "TRIBUTARY_TEST_S3", "s3://bucket/folder?endpoint=…")
 	}
-	backend := s3mem.New()
-	if err := backend.CreateBucket("bucket"); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(partsWithoutChecksum(gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()))
+	server := httptest.NewServer(S3(t))
 	t.Cleanup(server.Close)
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	return &url.URL{Scheme: "s3", Host: "bucket", Path: "/folder", RawQuery: url.Values{"endpoint": {server.URL}, "use_path_style": {"true"}, "region": {"us-east-1"}}.Encode()}
+}
+
+// S3 is such a gateway in memory, with a bucket named bucket.
+func S3(t *testing.T) http.Handler {
+	t.Helper()
+	backend := s3mem.New()
+	if err := backend.CreateBucket("bucket"); err != nil {
+		t.Fatal(err)
+	}
+	return partsWithoutChecksum(gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server())
 }
 
 // partsWithoutChecksum leaves out of answers with a part of an object the checksum of the whole, which gofakes3 gives there, and which clients take
