@@ -74,7 +74,7 @@ func TestFilesStayReadable(t *testing.T) {
 // to the room with the longest name that fits.
 var rooms = []string{
 	// Tools, most of them for tests, which know nothing of the library.
-	"deploy", "internal/callsite", "internal/filelock", "internal/leaks", "internal/child", "internal/faultproxy", "internal/detruntime", "internal/testreport",
+	"deploy", "internal/callsite", "internal/filelock", "internal/filelimit", "internal/leaks", "internal/child", "internal/faultproxy", "internal/detruntime", "internal/testreport",
 	"internal/fetched", "internal/mavenjars", "internal/pyenv", "internal/promtool", "internal/realkafka", "internal/realregistry", "internal/embedded",
 	"internal/kafkaflags", "internal/offsetset", "internal/topicrights", "internal/rowgen",
 

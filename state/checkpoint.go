@@ -33,13 +33,14 @@ func InspectCheckpoint(dir string, res *Resources) (offsets map[string]int64, er
 		return nil, err
 	}
 	defer res.release(memtable)
-	options := pebbleOptions(res, res.fs, memtable, slog.Default())
+	disk := newFiles(res.fs, &res.limits, dir, slog.Default())
+	options := pebbleOptions(res, disk, memtable, slog.Default())
 	options.ReadOnly, options.ErrorIfNotExists = true, true
 	db, err := pebble.Open(dir, options)
 	if err != nil {
 		return nil, openError(dir, err)
 	}
-	b := &pebbleBase{db: db, res: res, dir: dir, fs: res.fs, options: options}
+	b := &pebbleBase{db: db, res: res, dir: dir, fs: disk, options: options}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if fresh, err := (&DB{pebble: b}).checkFormat(); err != nil || fresh {
 		return nil, errors.Join(err, notFresh(dir, fresh))

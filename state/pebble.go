@@ -37,7 +37,7 @@ func openPebbleBase(dir string, res *Resources, log *slog.Logger) (*pebbleBase, 
 	if err != nil {
 		return nil, err
 	}
-	disk := tellFullDisk(res.fs, dir, log)
+	disk := tellFullDisk(newFiles(res.fs, &res.limits, dir, log), dir, log)
 	options := pebbleOptions(res, disk, memtable, log)
 	var db *pebble.DB
 	if err = markFormat(dir, disk); err == nil {

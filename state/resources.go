@@ -7,6 +7,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/tributary-io/tributary/internal/filelimit"
 )
 
 // ResourceOptions sets the memory that all stores of a process share.
@@ -21,16 +23,18 @@ type ResourceOptions struct {
 	// that most gets need not ask them. Filters take 2 to 8 bytes a key, and half of it at most: those that don't fit are given up, and
 	// keys that aren't there cost a lookup then. A task's database has up to 1 GB of rows. Default 48 MB; below zero nothing is kept.
 	RowBytes int64
-	// MaxOpenFiles bounds the open table files of all tasks. Default 4096.
+	// MaxOpenFiles bounds the open table files of all tasks. Default 4096, and no more than a quarter of the files that the process may have open.
+	// Each database has four others on top.
 	MaxOpenFiles int
 }
 
 // Resources is what all the databases of a process share: one block cache and one cache of open files. Safe for concurrent use.
 type Resources struct {
-	opt   ResourceOptions
-	cache *pebble.Cache
-	files *pebble.FileCache
-	fs    vfs.FS
+	opt    ResourceOptions
+	cache  *pebble.Cache
+	files  *pebble.FileCache
+	fs     vfs.FS
+	limits fileLimits
 
 	overlays overlayPool
 
@@ -51,9 +55,10 @@ func NewResources(opt ResourceOptions) *Resources {
 	setDefault(&opt.MaxMemtableBytes, 8<<20)
 	setDefault(&opt.MinMemtableBytes, 1<<20)
 	setDefault(&opt.RowBytes, 48<<20)
-	setDefault(&opt.MaxOpenFiles, 4096)
+	setDefault(&opt.MaxOpenFiles, defaultOpenFiles(filelimit.Limit()))
 	return &Resources{
 		opt:    opt,
+		limits: fileLimits{patience: openPatience},
 		cache:  pebble.NewCache(opt.CacheBytes),
 		files:  pebble.NewFileCache(4, opt.MaxOpenFiles),
 		fronts: map[*front]bool{},
