@@ -15,6 +15,7 @@ import (
 
 	"github.com/tributary-io/tributary/engine/internal/assign"
 	"github.com/tributary-io/tributary/engine/internal/topics"
+	"github.com/tributary-io/tributary/engine/internal/versions"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/internal/task"
 )
@@ -216,7 +217,7 @@ func (c *catalog) deriveTasks(p *plan.Plan, matched map[string][]string) {
 			c.tasks[id] = &taskSpec{id: id, subs: []*plan.Subtopology{sub}, inputs: inputs, lake: sub.Lake}
 			c.ids = append(c.ids, assign.TaskID{Subtopology: int32(sub.ID), Partition: part})
 		}
-		c.signatures[int32(sub.ID)] = signature(p, sub)
+		c.signatures[int32(sub.ID)] = versions.Signature(p, sub)
 		for _, name := range sub.Stores {
 			if s := p.Stores[name]; s != nil && !s.Global && s.Changelog != "" {
 				c.stateful[int32(sub.ID)] = true

@@ -19,7 +19,7 @@
 //
 //   - The conductor (conductor.go) is one goroutine that owns the tasks: it takes assignments, opens and closes runners, commits, and
 //     recovers. Nothing else changes what runs.
-//   - Members with other versions of the topology share what both declare equally (versions.go), by the classic protocol.
+//   - Members with other versions of the topology share what both declare equally (package versions), by the classic protocol.
 //   - Workers (workers.go) run runners, each by one worker at a time, between commits.
 //   - The membership (package group) joins, sends heartbeats, and tells the conductor what it was given or that it lost everything.
 //   - Openers (open.go) bring state up to date in the background, so that other tasks go on meanwhile.

@@ -21,6 +21,7 @@ import (
 	"github.com/tributary-io/tributary/engine/internal/lander"
 	"github.com/tributary-io/tributary/engine/internal/offsets"
 	"github.com/tributary-io/tributary/engine/internal/txn"
+	"github.com/tributary-io/tributary/engine/internal/versions"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/internal/task"
 	"github.com/tributary-io/tributary/state"
@@ -71,7 +72,7 @@ type Engine struct {
 	membershipShown atomic.Pointer[group.Membership] // to Stats
 	protocol        Protocol                         // of the membership: Classic or Streams
 	members         *members
-	version         *version
+	version         *versions.Version
 	known           atomic.Pointer[catalog] // see catalog
 	queue           *runQueue
 	gate            *gate
@@ -139,7 +140,7 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 		return nil, fmt.Errorf("engine: topology %s reads no topic: there is nothing to run", in.ApplicationID)
 	}
 	e := &Engine{
-		built: p, plan: p.Internal(), version: newVersion(p.Internal(), plansafety.Snapshot(p)), generated: p.GeneratedNames(), renderer: p.Renderer,
+		built: p, plan: p.Internal(), version: versions.New(p.Internal(), plansafety.Snapshot(p)), generated: p.GeneratedNames(), renderer: p.Renderer,
 		cfg: cfg, log: cfg.log.With("application", p.ApplicationID()),
 		states: lifecycle{listener: cfg.onState, clock: cfg.clock, since: cfg.clock()},
 		queue:  newRunQueue(), gate: newGate(), mail: newMailbox(), look: make(chan struct{}, 1), suspect: make(chan struct{}, 1),

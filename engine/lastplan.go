@@ -61,7 +61,7 @@ func (e *Engine) compareWithLast() error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	report := plansafety.Compare(last, e.version.saved)
+	report := plansafety.Compare(last, e.version.Saved)
 	for i := range report.Changes {
 		if c := &report.Changes[i]; c.Loses {
 			e.log.Warn("the topology has changed since this state directory was last used, and state would be lost or misread: "+c.Advice,
@@ -92,7 +92,7 @@ func changedKind(s *plan.Store, was state.Kind, dir string) error {
 // keepPlan remembers the plan for the next start.
 func (e *Engine) keepPlan() error {
 	var text bytes.Buffer
-	if err := e.version.saved.Write(&text); err != nil {
+	if err := e.version.Saved.Write(&text); err != nil {
 		return err
 	}
 	path := filepath.Join(e.appDir(), lastPlanFile)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tributary-io/tributary/engine/internal/assign"
 	"github.com/tributary-io/tributary/engine/internal/group"
+	"github.com/tributary-io/tributary/engine/internal/versions"
 	"github.com/tributary-io/tributary/internal/task"
 )
 
@@ -107,7 +108,7 @@ func (m *members) Metadata() group.Metadata {
 	self := assign.Member{
 		TopologyHash: m.e.plan.Hash, Signatures: m.e.catalog().signatures, Lags: m.e.localState(m.claimed),
 		Endpoint: m.endpoint, Nonce: m.nonce, Tags: m.e.cfg.tags, Sizes: sizes,
-		Shapes: m.e.version.shapes, Plan: m.e.version.data,
+		Shapes: m.e.version.Shapes, Plan: m.e.version.Packed,
 	}
 	maps.Copy(self.Lags, left)
 	for id, lag := range m.e.standbyLags() {
@@ -132,16 +133,16 @@ func (m *members) Assign(_ context.Context, metas map[string][]byte) (map[string
 		all = append(all, member)
 	}
 	target := assign.Assign(assign.Problem{
-		Tasks: m.e.catalog().ids, Signatures: m.e.catalog().signatures, Shapes: m.e.version.shapes, Stateful: m.e.catalog().stateful, Members: all, Options: m.e.cfg.spread})
+		Tasks: m.e.catalog().ids, Signatures: m.e.catalog().signatures, Shapes: m.e.version.Shapes, Stateful: m.e.catalog().stateful, Members: all, Options: m.e.cfg.spread})
 	now, moving := assign.HandOver(target, all)
 	out := make(map[string]group.Assignment, len(all))
 	standbys, warming := 0, 0
 	for _, member := range all {
 		p := now[member.ID]
 		standbys, warming = standbys+len(p.Standbys), warming+len(target[member.ID].Warmups)
-		a := assign.Assignment{TopologyHash: member.TopologyHash, Placement: p, Shapes: m.e.version.shapes, Leader: m.e.plan.Hash}
+		a := assign.Assignment{TopologyHash: member.TopologyHash, Placement: p, Shapes: m.e.version.Shapes, Leader: m.e.plan.Hash}
 		if member.TopologyHash != m.e.plan.Hash {
-			a.Plan = m.e.version.data
+			a.Plan = m.e.version.Packed
 		}
 		out[member.ID] = group.Assignment{Partitions: m.partitionsOf(p.Active), Data: assign.AppendAssignment(nil, &a)}
 	}
@@ -154,24 +155,24 @@ func (m *members) Assign(_ context.Context, metas map[string][]byte) (map[string
 // meetMembers has the leader say which members run other versions of the topology.
 func (m *members) meetMembers(all []assign.Member) {
 	counts := map[string]int{}
-	var met []otherVersion
+	var met []versions.Other
 	for _, member := range all {
 		if hash := member.TopologyHash; hash != m.e.plan.Hash {
 			if counts[hash]++; counts[hash] == 1 {
-				met = append(met, otherVersion{"member " + member.ID, hash, member.Shapes, member.Plan})
+				met = append(met, versions.Other{Who: "member " + member.ID, Hash: hash, Shapes: member.Shapes, Plan: member.Plan})
 			}
 		}
 	}
-	m.e.version.others(m.e.log, thisLeads, met...)
+	m.e.version.Meet(m.e.log, versions.ThisLeads, met...)
 }
 
 // meetLeader says how the topology of the member that leads the group differs from this one's.
 func (m *members) meetLeader(a *assign.Assignment) {
 	if a.Leader == "" || a.Leader == m.e.plan.Hash {
-		m.e.version.others(m.e.log, itLeads)
+		m.e.version.Meet(m.e.log, versions.ItLeads)
 		return
 	}
-	m.e.version.others(m.e.log, itLeads, otherVersion{"the leader", a.Leader, a.Shapes, a.Plan})
+	m.e.version.Meet(m.e.log, versions.ItLeads, versions.Other{Who: "the leader", Hash: a.Leader, Shapes: a.Shapes, Plan: a.Plan})
 }
 
 // probeLater has the leader look again after a while, should a member that has caught up not have been heard.
@@ -216,7 +217,7 @@ func (m *members) Assigned(data []byte) error {
 			return err
 		}
 	}
-	m.take(m.e.version.shared(&a))
+	m.take(m.e.version.Shared(&a))
 	m.meetLeader(&a)
 	if len(data) > 0 && a.TopologyHash != m.e.plan.Hash { // a static member's restart with another topology: the broker gave out what was decided for the old one
 		m.e.log.Info("the assignment was made for another version of the topology: asking for a new one")

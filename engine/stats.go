@@ -193,7 +193,7 @@ func (e *Engine) Stats() Stats {
 	}
 	s.Checkpoints = e.checkpointStats()
 	s.Memory = e.memoryStats()
-	s.OtherVersions = e.version.differs()
+	s.OtherVersions = e.version.Differs()
 	s.Standbys, s.StandbyRecords = e.standbyStats(), e.follower.applied.Load()
 	s.RestoredRecords, s.RestoredBytes = e.stats.restoredRecords.Load(), e.stats.restoredBytes.Load()
 	e.stats.mu.Lock()

@@ -129,7 +129,7 @@ func (e *Engine) streamsConfig() group.StreamsConfig {
 	return group.StreamsConfig{
 		Client: e.control, Group: e.group(), MemberID: e.identity.UUID().String(), RebalanceTimeout: e.cfg.rebalance,
 		Endpoint: e.members.endpoint, Tags: e.cfg.tags, Topology: streamsTopology(e.plan, e.cfg.replication),
-		Declares: e.version.declares(), Logger: e.log,
+		Declares: e.version.Declares(), Logger: e.log,
 	}
 }
 

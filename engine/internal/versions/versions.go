@@ -1,4 +1,4 @@
-package engine
+package versions
 
 import (
 	"bytes"
@@ -20,44 +20,44 @@ import (
 	"github.com/tributary-io/tributary/topology/plansafety"
 )
 
-// Instances with different versions of a topology can be in one group of the classic protocol while one replaces the other. Members tell
-// each other what they declare, share the tasks of those sub-topologies only that they declare equally, and say what differs.
-
-// version is the version of the topology that this instance runs, as others are told of it.
-type version struct {
-	saved  *plansafety.Plan
-	shapes map[int32]uint64 // by sub-topology, see shapeOf
-	data   []byte           // saved, packed
+// Version is the version of the topology that this instance runs, as others are told of it. Meet and Differs may be called from any goroutine, and what
+// its fields have isn't changed.
+type Version struct {
+	Saved  *plansafety.Plan
+	Shapes map[int32]uint64 // by sub-topology: see shapeOf
+	Packed []byte           // Saved, as other members are told of it; nil if it is too large for that
 
 	mu    sync.Mutex
-	told  map[string]bool           // hashes of other versions that were logged
-	other map[meetingPlace][]string // what differs from the other versions that are in the group
+	told  map[string]bool    // hashes of other versions that were logged
+	other map[Place][]string // what differs from the other versions that are in the group
 }
 
-// meetingPlace is how another version is met: it leads the group, or this instance leads it.
-type meetingPlace bool
+// Place is how another version is met: it leads the group, or this instance leads it.
+type Place bool
 
+// The places.
 const (
-	itLeads   meetingPlace = true
-	thisLeads meetingPlace = false
+	ItLeads   Place = true
+	ThisLeads Place = false
 )
 
 // maxPackedPlan bounds what a member tells of its plan. Without it others say that theirs differs, but not how.
 const maxPackedPlan = 64 << 10
 
-func newVersion(p *plan.Plan, saved *plansafety.Plan) *version {
-	v := &version{saved: saved, shapes: map[int32]uint64{}, told: map[string]bool{}, other: map[meetingPlace][]string{}}
+// New makes the version of a built plan. saved is the same plan as it is saved.
+func New(p *plan.Plan, saved *plansafety.Plan) *Version {
+	v := &Version{Saved: saved, Shapes: map[int32]uint64{}, told: map[string]bool{}, other: map[Place][]string{}}
 	for _, sub := range p.Subtopologies {
-		v.shapes[int32(sub.ID)] = shapeOf(p, sub, saved)
+		v.Shapes[int32(sub.ID)] = shapeOf(p, sub, saved)
 	}
 	if data, err := packPlan(saved); err == nil && len(data) <= maxPackedPlan {
-		v.data = data
+		v.Packed = data
 	}
 	return v
 }
 
-// signature digests the names that make a sub-topology: nodes, topics and stores.
-func signature(p *plan.Plan, sub *plan.Subtopology) uint64 {
+// Signature digests the names that make a sub-topology: nodes, topics and stores.
+func Signature(p *plan.Plan, sub *plan.Subtopology) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintln(h, sub.ID, sub.Lake, sub.SourceTopics)
 	for _, n := range sub.Nodes {
@@ -74,7 +74,7 @@ func signature(p *plan.Plan, sub *plan.Subtopology) uint64 {
 // signature what is declared of its stores, tables and internal topics, such as serdes, sizes of windows, and grace.
 func shapeOf(p *plan.Plan, sub *plan.Subtopology, saved *plansafety.Plan) uint64 {
 	h := fnv.New64a()
-	fmt.Fprintln(h, signature(p, sub))
+	fmt.Fprintln(h, Signature(p, sub))
 	note := func(v any) {
 		text, err := json.Marshal(v)
 		if err != nil {
@@ -126,12 +126,12 @@ func unpackPlan(data []byte) (*plansafety.Plan, error) {
 	return plansafety.Read(io.LimitReader(r, 64<<20))
 }
 
-// shared keeps of an assignment what is meant as this instance understands it. After a static member's restart the broker hands out what was
+// Shared keeps of an assignment what is meant as this instance understands it. After a static member's restart the broker hands out what was
 // decided for the former process, whose sub-topologies may have been others under the same numbers.
-func (v *version) shared(a *assign.Assignment) assign.Placement {
+func (v *Version) Shared(a *assign.Assignment) assign.Placement {
 	same := func(id assign.TaskID) bool {
 		shape, ok := a.Shapes[id.Subtopology]
-		return a.Shapes == nil && a.TopologyHash == v.saved.Hash || ok && shape == v.shapes[id.Subtopology]
+		return a.Shapes == nil && a.TopologyHash == v.Saved.Hash || ok && shape == v.Shapes[id.Subtopology]
 	}
 	only := func(ids []assign.TaskID) []assign.TaskID {
 		return slices.DeleteFunc(slices.Clone(ids), func(id assign.TaskID) bool { return !same(id) })
@@ -139,57 +139,57 @@ func (v *version) shared(a *assign.Assignment) assign.Placement {
 	return assign.Placement{Active: only(a.Active), Standbys: only(a.Standbys), Warmups: only(a.Warmups)}
 }
 
-// others notes which other versions are met, instead of those before, and says, once for each, how they differ from this one.
-func (v *version) others(log *slog.Logger, at meetingPlace, met ...otherVersion) {
+// Meet notes which other versions are met, instead of those before, and says in the log, once for each, how they differ from this one.
+func (v *Version) Meet(log *slog.Logger, at Place, met ...Other) {
 	var all []string
 	for _, o := range met {
-		lines := v.differences(o.plan)
+		lines := v.differences(o.Plan)
 		v.tell(log, o, lines)
 		all = append(all, lines...)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.other[at] = all
-	if len(v.other[itLeads])+len(v.other[thisLeads]) == 0 {
+	if len(v.other[ItLeads])+len(v.other[ThisLeads]) == 0 {
 		clear(v.told)
 	}
 }
 
-// otherVersion is what was told of another version.
-type otherVersion struct {
-	who, hash string
-	shapes    map[int32]uint64
-	plan      []byte // packed; may be empty
+// Other is what was told of another version.
+type Other struct {
+	Who, Hash string // the member, and its topology
+	Shapes    map[int32]uint64
+	Plan      []byte // packed; may be empty
 }
 
-func (v *version) tell(log *slog.Logger, o otherVersion, lines []string) {
+func (v *Version) tell(log *slog.Logger, o Other, lines []string) {
 	v.mu.Lock()
-	told := v.told[o.hash]
-	v.told[o.hash] = true
+	told := v.told[o.Hash]
+	v.told[o.Hash] = true
 	v.mu.Unlock()
 	if told {
 		return
 	}
-	equal, unequal := v.compareShapes(o.shapes)
+	equal, unequal := v.compareShapes(o.Shapes)
 	log.Warn("another version of the topology is in the group: only tasks of sub-topologies that both declare equally are shared, the others run "+
-		"where the version of the member runs that leads the group", "other", o.who, "its_hash", o.hash, "hash_here", v.saved.Hash, "shared", equal, "not_shared", unequal)
+		"where the version of the member runs that leads the group", "other", o.Who, "its_hash", o.Hash, "hash_here", v.Saved.Hash, "shared", equal, "not_shared", unequal)
 	for _, line := range lines {
-		log.Warn("the versions differ", "other", o.who, "there_and_here", line)
+		log.Warn("the versions differ", "other", o.Who, "there_and_here", line)
 	}
 }
 
-// differs says in lines how the other versions in the group differ from this one.
-func (v *version) differs() []string {
+// Differs says in lines how the other versions in the group differ from this one.
+func (v *Version) Differs() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return slices.Concat(v.other[itLeads], v.other[thisLeads])
+	return slices.Concat(v.other[ItLeads], v.other[ThisLeads])
 }
 
 // compareShapes lists this version's sub-topologies by whether another one declares them equally.
-func (v *version) compareShapes(others map[int32]uint64) (equal, unequal []int32) {
+func (v *Version) compareShapes(others map[int32]uint64) (equal, unequal []int32) {
 	equal, unequal = []int32{}, []int32{}
-	for _, sub := range slices.Sorted(maps.Keys(v.shapes)) {
-		if shape, ok := others[sub]; ok && shape == v.shapes[sub] {
+	for _, sub := range slices.Sorted(maps.Keys(v.Shapes)) {
+		if shape, ok := others[sub]; ok && shape == v.Shapes[sub] {
 			equal = append(equal, sub)
 		} else {
 			unequal = append(unequal, sub)
@@ -198,14 +198,14 @@ func (v *version) compareShapes(others map[int32]uint64) (equal, unequal []int32
 	return equal, unequal
 }
 
-// declares says in words what brokers don't know of a streams group's topology, and its members must agree on: what the records of stores, internal
+// Declares says in words what brokers don't know of a streams group's topology, and its members must agree on: what the records of stores, internal
 // topics and tables are. Operators aren't in it: with the same topics and records, versions replace each other as by Kafka Streams.
-func (v *version) declares() map[string]string {
+func (v *Version) Declares() map[string]string {
 	all := map[string]string{}
 	records := func(key, value string) string {
 		return fmt.Sprintf("%s to %s", cmp.Or(key, "bytes"), cmp.Or(value, "bytes"))
 	}
-	for _, s := range v.saved.Stores {
+	for _, s := range v.Saved.Stores {
 		if s.Global {
 			continue
 		}
@@ -218,17 +218,17 @@ func (v *version) declares() map[string]string {
 		}
 		all["store "+s.Name] = text
 	}
-	for _, t := range v.saved.Topics {
+	for _, t := range v.Saved.Topics {
 		all["topic "+t.Name] = records(t.Key, t.Value)
 	}
-	for _, l := range v.saved.Lakes {
+	for _, l := range v.Saved.Lakes {
 		all["lake sink "+l.Name] = l.Table
 	}
 	return all
 }
 
 // differences says in lines what differs from another version, the other one first, as tributary diff does.
-func (v *version) differences(packed []byte) []string {
+func (v *Version) differences(packed []byte) []string {
 	if len(packed) == 0 {
 		return []string{"the other one doesn't tell what it declares"}
 	}
@@ -237,13 +237,13 @@ func (v *version) differences(packed []byte) []string {
 		return []string{"what the other one declares can't be read: " + err.Error()}
 	}
 	var lines []string
-	for _, c := range plansafety.Compare(other, v.saved).Changes {
+	for _, c := range plansafety.Compare(other, v.Saved).Changes {
 		if c.Status == plansafety.Kept && len(c.Differences) == 0 {
 			continue
 		}
 		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("%s %s: %s; %s", c.Thing, c.Names(), c.Status, strings.Join(c.Differences, "; ")), "; "))
 	}
-	return append(lines, operatorsDiffer(other, v.saved)...)
+	return append(lines, operatorsDiffer(other, v.Saved)...)
 }
 
 // operatorsDiffer says which sub-topologies have other operators.
