@@ -17,6 +17,7 @@ import (
 
 	"github.com/tributary-io/tributary/engine/internal/fetch"
 	"github.com/tributary-io/tributary/engine/internal/group"
+	"github.com/tributary-io/tributary/engine/internal/holders"
 	"github.com/tributary-io/tributary/engine/internal/identity"
 	"github.com/tributary-io/tributary/engine/internal/lander"
 	"github.com/tributary-io/tributary/engine/internal/offsets"
@@ -151,6 +152,7 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 		tries: tries{tables: map[*lander.Lander]int{}, tasks: map[task.ID]int{}},
 	}
 	e.letters.e = e
+	e.queries.holders = holders.NewBook(e.askHolders, cfg.clock)
 	e.intake = newIntake(cfg.inputBuffer)
 	e.pacer = newPacer(e.plan, cfg.maxSkew)
 	e.writeShare.Store(cfg.writeBuffer)

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tributary-io/tributary/engine/internal/holders"
 )
 
 // A query for what another instance has is forwarded to it once: it carries a header that keeps the other from forwarding it again, and
@@ -39,26 +41,26 @@ var errMoved = errors.New("it has moved on")
 
 // forward asks the instance that has a partition. If that one fails, or has given the partition up, the coordinator is asked anew, once.
 func (e *Engine) forward(ctx context.Context, p placement, a *ask, part int32, limit int) (*rowsJSON, error) {
-	id := p.task(part)
+	id := assignID(p.task(part))
 	absent := &NotHereError{Store: a.store, Partition: part, Reason: Opening}
 	var asked string
 	var last error = absent
-	for _, age := range []time.Duration{pictureLives, 0} {
-		holders, err := e.holders(ctx, age)
+	for _, age := range []time.Duration{holders.Lives, 0} {
+		seen, err := e.queries.holders.Look(ctx, age)
 		if err != nil {
 			return nil, err
 		}
-		h, ok := holders[id]
+		h, ok := seen.Of(id)
 		switch {
-		case !ok || h.endpoint == e.advertised():
+		case !ok || h.Endpoint == e.advertised():
 			continue // not known yet, or it is just coming here
-		case h.endpoint == "":
-			return nil, &forwardError{h.member, errors.New("it serves no HTTP, or not where others can reach it: options HTTP and Advertise")}
-		case h.endpoint == asked && !errors.Is(last, errMoved):
+		case h.Endpoint == "":
+			return nil, &forwardError{h.ID, errors.New("it serves no HTTP, or not where others can reach it: options HTTP and Advertise")}
+		case h.Endpoint == asked && !errors.Is(last, errMoved):
 			return nil, last
 		}
-		asked = h.endpoint
-		got, err := e.askInstance(ctx, h.endpoint, a, part, limit)
+		asked = h.Endpoint
+		got, err := e.askInstance(ctx, h.Endpoint, a, part, limit)
 		if err == nil {
 			return got, nil
 		}

@@ -9,10 +9,10 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/tributary-io/tributary/engine/internal/holders"
 	"github.com/tributary-io/tributary/engine/internal/readers"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/internal/task"
@@ -27,10 +27,7 @@ type queries struct {
 	copies  readers.Set // standbys
 	started atomic.Pointer[startedQueries]
 	client  http.Client
-
-	mu      sync.Mutex
-	picture *picture
-	seenAt  time.Time
+	holders *holders.Book
 }
 
 // startedQueries is what is known after the start, until the topics change.
@@ -288,15 +285,15 @@ func (e *Engine) locate(ctx context.Context, p placement, partition int32) (Loca
 	if p.store.Global {
 		return loc, &NotHereError{Store: loc.Store, Partition: partition, Reason: Opening}
 	}
-	holders, err := e.holders(ctx, pictureLives)
+	seen, err := e.queries.holders.Look(ctx, holders.Lives)
 	if err != nil {
 		return loc, err
 	}
-	h, ok := holders[id]
+	h, ok := seen.Of(assignID(id))
 	if !ok {
 		return loc, &NotHereError{Store: loc.Store, Partition: partition, Reason: Opening}
 	}
-	loc.Member, loc.Endpoint = h.member, h.endpoint
+	loc.Member, loc.Endpoint = h.ID, h.Endpoint
 	return loc, nil
 }
 

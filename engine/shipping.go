@@ -189,24 +189,24 @@ func (e *Engine) checkpointOrigins(ctx context.Context, r *runner) ([]checkpoint
 	client := &http.Client{Transport: e.queries.client.Transport}
 	header := http.Header{applicationHeader: {e.plan.ApplicationID}}
 	for waited := time.Duration(0); ; waited += originsLook {
-		holders, err := e.holders(ctx, 0)
+		seen, err := e.queries.holders.Look(ctx, 0)
 		if err != nil {
 			return nil, err
 		}
-		if holders == nil && waited < originsLookFor {
+		if seen == nil && waited < originsLookFor {
 			if err := sleep(ctx, originsLook); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		candidates := e.standbyHolders(r.spec.id)
-		if h, ok := holders[r.spec.id]; ok {
+		candidates := seen.Copies(assignID(r.spec.id))
+		if h, ok := seen.Of(assignID(r.spec.id)); ok {
 			candidates = append(candidates[:len(candidates):len(candidates)], h)
 		}
 		var all []checkpoint.Origin
 		for _, h := range candidates {
-			if h.endpoint != "" && h.endpoint != e.advertised() {
-				all = append(all, &checkpoint.HTTPOrigin{Client: client, Base: baseURL(h.endpoint), Task: r.spec.id.String(), Header: header})
+			if h.Endpoint != "" && h.Endpoint != e.advertised() {
+				all = append(all, &checkpoint.HTTPOrigin{Client: client, Base: baseURL(h.Endpoint), Task: r.spec.id.String(), Header: header})
 			}
 		}
 		return all, nil

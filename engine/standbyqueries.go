@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/tributary-io/tributary/engine/internal/holders"
 	"github.com/tributary-io/tributary/state"
 )
 
@@ -96,14 +97,15 @@ func (e *Engine) readAny(p placement, partition int32, f func(state.Stores) erro
 
 // forwardToStandby asks the instances that keep a copy of a partition, after the one that has its task didn't answer.
 func (e *Engine) forwardToStandby(ctx context.Context, p placement, a *ask, part int32, limit int, cause error) (*rowsJSON, error) {
-	if _, err := e.holders(ctx, pictureLives); err != nil {
+	seen, err := e.queries.holders.Look(ctx, holders.Lives)
+	if err != nil {
 		return nil, errors.Join(cause, err)
 	}
-	for _, h := range e.standbyHolders(p.task(part)) {
-		if h.endpoint == "" || h.endpoint == e.advertised() {
+	for _, h := range seen.Copies(assignID(p.task(part))) {
+		if h.Endpoint == "" || h.Endpoint == e.advertised() {
 			continue
 		}
-		if got, err := e.askInstance(ctx, h.endpoint, a, part, limit); err == nil {
+		if got, err := e.askInstance(ctx, h.Endpoint, a, part, limit); err == nil {
 			return got, nil
 		}
 	}
