@@ -15,6 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/tributary-io/tributary/engine/internal/scan"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/state"
 )
@@ -33,28 +34,28 @@ const (
 var storeRoutes = map[string]struct {
 	keyed bool // needs a key
 	kinds []state.Kind
-	scan  func(s state.Stores, a *ask, limit int) portion
+	scan  func(s state.Stores, a *ask, limit int) scan.Portion
 }{
-	"get": {true, []state.Kind{state.KeyValue, state.TimestampedKeyValue, state.Versioned}, func(s state.Stores, a *ask, _ int) portion {
+	"get": {true, []state.Kind{state.KeyValue, state.TimestampedKeyValue, state.Versioned}, func(s state.Stores, a *ask, _ int) scan.Portion {
 		if a.kind == state.Versioned {
-			return getVersion(s, a.store, a.key, a.time("at", maxTime))
+			return scan.Version(s, a.store, a.key, a.time("at", scan.MaxTime))
 		}
-		return getEntry(s, a.store, a.key)
+		return scan.Get(s, a.store, a.key)
 	}},
-	"scan": {false, []state.Kind{state.KeyValue, state.TimestampedKeyValue}, func(s state.Stores, a *ask, limit int) portion {
+	"scan": {false, []state.Kind{state.KeyValue, state.TimestampedKeyValue}, func(s state.Stores, a *ask, limit int) scan.Portion {
 		if a.prefix != nil {
-			return scanPrefix(s, a.store, a.prefix, nil, limit)
+			return scan.Prefix(s, a.store, a.prefix, nil, limit)
 		}
-		return scanRange(s, a.store, a.from, a.to, nil, limit)
+		return scan.Range(s, a.store, a.from, a.to, nil, limit)
 	}},
-	"windows": {false, []state.Kind{state.Window, state.TimestampedWindow}, func(s state.Stores, a *ask, limit int) portion {
-		return scanWindows(s, a.store, a.key, a.time("since", 0), a.time("until", maxTime), limit)
+	"windows": {false, []state.Kind{state.Window, state.TimestampedWindow}, func(s state.Stores, a *ask, limit int) scan.Portion {
+		return scan.Windows(s, a.store, a.key, a.time("since", 0), a.time("until", scan.MaxTime), limit)
 	}},
-	"sessions": {false, []state.Kind{state.Session}, func(s state.Stores, a *ask, limit int) portion {
-		return scanSessions(s, a.store, a.key, a.time("since", 0), a.time("until", maxTime), limit)
+	"sessions": {false, []state.Kind{state.Session}, func(s state.Stores, a *ask, limit int) scan.Portion {
+		return scan.Sessions(s, a.store, a.key, a.time("since", 0), a.time("until", scan.MaxTime), limit)
 	}},
-	"history": {true, []state.Kind{state.Versioned}, func(s state.Stores, a *ask, limit int) portion {
-		return scanHistory(s, a.store, a.key, a.time("since", 0), a.time("until", maxTime), limit)
+	"history": {true, []state.Kind{state.Versioned}, func(s state.Stores, a *ask, limit int) scan.Portion {
+		return scan.History(s, a.store, a.key, a.time("since", 0), a.time("until", scan.MaxTime), limit)
 	}},
 }
 
@@ -236,6 +237,9 @@ func (e *Engine) parseKeys(a *ask) (err error) {
 	return nil
 }
 
+// own copies bytes; empty is not nil.
+func own(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
+
 // rowJSON is a row as it is shown.
 type rowJSON struct {
 	Partition int32           `json:"partition"`
@@ -327,17 +331,17 @@ func partitionsOf(p placement, a *ask) ([]int32, error) {
 
 // collectPartition reads a partition here, or has it read where it is.
 func (e *Engine) collectPartition(ctx context.Context, p placement, a *ask, part int32, limit int) (*rowsJSON, error) {
-	var got portion
+	var got scan.Portion
 	behind := notStandby
-	scan := func(s state.Stores) error {
+	take := func(s state.Stores) error {
 		got = storeRoutes[a.route].scan(s, a, limit)
-		return got.err
+		return got.Err
 	}
 	var err error
 	if a.standby {
-		behind, err = e.readAny(p, part, scan)
+		behind, err = e.readAny(p, part, take)
 	} else {
-		err = e.read(p, part, scan)
+		err = e.read(p, part, take)
 	}
 	var absent *NotHereError
 	if errors.As(err, &absent) && absent.Reason == Elsewhere && !a.forwarded {
@@ -350,9 +354,9 @@ func (e *Engine) collectPartition(ctx context.Context, p placement, a *ask, part
 	if err != nil {
 		return nil, err
 	}
-	out := &rowsJSON{Store: a.store, Truncated: got.more}
-	for i := range got.rows {
-		row := e.render(a, part, &got.rows[i])
+	out := &rowsJSON{Store: a.store, Truncated: got.More}
+	for i := range got.Rows {
+		row := e.render(a, part, &got.Rows[i])
 		if behind != notStandby {
 			row.Behind = &behind
 		}
@@ -362,25 +366,25 @@ func (e *Engine) collectPartition(ctx context.Context, p placement, a *ask, part
 }
 
 // render shows a row by the store's serdes where they are known and give something that JSON can show, else as text or base64.
-func (e *Engine) render(a *ask, part int32, r *row) rowJSON {
-	key, value := rawJSON(r.key), rawJSON(r.value)
+func (e *Engine) render(a *ask, part int32, r *scan.Row) rowJSON {
+	key, value := rawJSON(r.Key), rawJSON(r.Value)
 	if render, ok := e.renderer(a.store); ok && !a.query.Has("raw") {
-		key, value = shown(render.Key, r.key), shown(render.Value, r.value)
+		key, value = shown(render.Key, r.Key), shown(render.Value, r.Value)
 	}
 	out := rowJSON{Partition: part, Key: key, Value: value}
 	switch a.kind {
 	case state.TimestampedKeyValue:
-		out.Timestamp = &r.timestamp
+		out.Timestamp = &r.Timestamp
 	case state.TimestampedWindow:
-		out.Timestamp, out.Start = &r.timestamp, &r.start
+		out.Timestamp, out.Start = &r.Timestamp, &r.Start
 	case state.Window:
-		out.Start = &r.start
+		out.Start = &r.Start
 	case state.Session:
-		out.Start, out.End = &r.start, &r.end
+		out.Start, out.End = &r.Start, &r.End
 	case state.Versioned:
-		out.Start = &r.start
-		if r.end != state.LatestVersion {
-			out.End = &r.end
+		out.Start = &r.Start
+		if r.End != state.LatestVersion {
+			out.End = &r.End
 		}
 	}
 	return out

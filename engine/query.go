@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/tributary-io/tributary/engine/internal/scan"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/state"
 	"github.com/tributary-io/tributary/topology"
@@ -134,9 +135,12 @@ func (q query[K, V]) decodeKey(data []byte) (K, error) {
 	return k, nil
 }
 
-// rows yields what scan finds, of one partition or of all that are here. Rows are taken out in portions before they are given to the
+// portionRows is how many rows are taken out of a key-value store at once.
+const portionRows = 256
+
+// rows yields what take finds, of one partition or of all that are here. Rows are taken out in portions before they are given to the
 // caller, whose code must not run while a task is held open.
-func rows[K, V, E any](q query[K, V], key *K, scan func(stores state.Stores, key []byte, after *row) portion, build func(row) (E, error)) iter.Seq2[E, error] {
+func rows[K, V, E any](q query[K, V], key *K, take func(stores state.Stores, key []byte, after *scan.Row) scan.Portion, build func(scan.Row) (E, error)) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
 		var none E
 		var data []byte
@@ -153,25 +157,25 @@ func rows[K, V, E any](q query[K, V], key *K, scan func(stores state.Stores, key
 			return
 		}
 		for _, part := range parts {
-			var after *row
+			var after *scan.Row
 			for more := true; more; {
-				var got portion
+				var got scan.Portion
 				err := q.from.read(part, func(s state.Stores) error {
-					got = scan(s, data, after)
-					return got.err
+					got = take(s, data, after)
+					return got.Err
 				})
 				if err != nil {
 					yield(none, err)
 					return
 				}
-				for i := range got.rows {
-					entry, err := build(got.rows[i])
+				for i := range got.Rows {
+					entry, err := build(got.Rows[i])
 					if !yield(entry, err) || err != nil {
 						return
 					}
 				}
-				if more = got.more && len(got.rows) > 0; more {
-					after = &got.rows[len(got.rows)-1]
+				if more = got.More && len(got.Rows) > 0; more {
+					after = &got.Rows[len(got.Rows)-1]
 				}
 			}
 		}
@@ -218,8 +222,8 @@ func (q *KeyValueQuery[K, V]) Range(from, to *K) iter.Seq2[state.Entry[K, V], er
 	if err := errors.Join(err, err2); err != nil {
 		return func(yield func(state.Entry[K, V], error) bool) { yield(state.Entry[K, V]{}, err) }
 	}
-	return rows(q.q, nil, func(s state.Stores, _ []byte, after *row) portion {
-		return scanRange(s, q.q.store, f, t, after, portionRows)
+	return rows(q.q, nil, func(s state.Stores, _ []byte, after *scan.Row) scan.Portion {
+		return scan.Range(s, q.q.store, f, t, after, portionRows)
 	}, q.entry)
 }
 
@@ -228,15 +232,15 @@ func (q *KeyValueQuery[K, V]) All() iter.Seq2[state.Entry[K, V], error] { return
 
 // Prefix scans the keys whose bytes begin with prefix; see Range.
 func (q *KeyValueQuery[K, V]) Prefix(prefix []byte) iter.Seq2[state.Entry[K, V], error] {
-	return rows(q.q, nil, func(s state.Stores, _ []byte, after *row) portion {
-		return scanPrefix(s, q.q.store, prefix, after, portionRows)
+	return rows(q.q, nil, func(s state.Stores, _ []byte, after *scan.Row) scan.Portion {
+		return scan.Prefix(s, q.q.store, prefix, after, portionRows)
 	}, q.entry)
 }
 
-func (q *KeyValueQuery[K, V]) entry(r row) (state.Entry[K, V], error) {
-	k, err := q.q.decodeKey(r.key)
-	v, err2 := q.q.decode(r.value)
-	return state.Entry[K, V]{Key: k, Value: v, Timestamp: r.timestamp}, errors.Join(err, err2)
+func (q *KeyValueQuery[K, V]) entry(r scan.Row) (state.Entry[K, V], error) {
+	k, err := q.q.decodeKey(r.Key)
+	v, err2 := q.q.decode(r.Value)
+	return state.Entry[K, V]{Key: k, Value: v, Timestamp: r.Timestamp}, errors.Join(err, err2)
 }
 
 // WindowQuery reads a window store. See QueryWindow. Times are in milliseconds since 1970.
@@ -261,23 +265,23 @@ func (q *WindowQuery[K, V]) Get(key K, start int64) (entry state.WindowEntry[K, 
 
 // Fetch gives the windows of key that start within from..to, inclusive, by start. All are taken out of the store at once.
 func (q *WindowQuery[K, V]) Fetch(key K, from, to int64) iter.Seq2[state.WindowEntry[K, V], error] {
-	return rows(q.q, &key, func(s state.Stores, key []byte, _ *row) portion {
-		return scanWindows(s, q.q.store, key, from, to, unlimited)
+	return rows(q.q, &key, func(s state.Stores, key []byte, _ *scan.Row) scan.Portion {
+		return scan.Windows(s, q.q.store, key, from, to, scan.Unlimited)
 	}, q.entry)
 }
 
 // FetchAll gives the windows of all keys that start within from..to, in the order that the store has (see state.WindowBytes). Those of a
 // partition are taken out of the store at once: choose a span of time that fits into memory.
 func (q *WindowQuery[K, V]) FetchAll(from, to int64) iter.Seq2[state.WindowEntry[K, V], error] {
-	return rows(q.q, nil, func(s state.Stores, _ []byte, _ *row) portion {
-		return scanWindows(s, q.q.store, nil, from, to, unlimited)
+	return rows(q.q, nil, func(s state.Stores, _ []byte, _ *scan.Row) scan.Portion {
+		return scan.Windows(s, q.q.store, nil, from, to, scan.Unlimited)
 	}, q.entry)
 }
 
-func (q *WindowQuery[K, V]) entry(r row) (state.WindowEntry[K, V], error) {
-	k, err := q.q.decodeKey(r.key)
-	v, err2 := q.q.decode(r.value)
-	return state.WindowEntry[K, V]{Key: k, Start: r.start, Value: v, Timestamp: r.timestamp}, errors.Join(err, err2)
+func (q *WindowQuery[K, V]) entry(r scan.Row) (state.WindowEntry[K, V], error) {
+	k, err := q.q.decodeKey(r.Key)
+	v, err2 := q.q.decode(r.Value)
+	return state.WindowEntry[K, V]{Key: k, Start: r.Start, Value: v, Timestamp: r.Timestamp}, errors.Join(err, err2)
 }
 
 // SessionQuery reads a session store. See QuerySession. Times are in milliseconds since 1970.
@@ -294,17 +298,17 @@ func QuerySession[K, V any](e *Engine, store string, key serde.Serde[K], value s
 
 // Fetch gives all sessions of key.
 func (q *SessionQuery[K, V]) Fetch(key K) iter.Seq2[state.SessionEntry[K, V], error] {
-	return q.Find(key, 0, maxTime)
+	return q.Find(key, 0, scan.MaxTime)
 }
 
 // Find gives the sessions of key that end at or after earliestEnd and start at or before latestStart.
 func (q *SessionQuery[K, V]) Find(key K, earliestEnd, latestStart int64) iter.Seq2[state.SessionEntry[K, V], error] {
-	return rows(q.q, &key, func(s state.Stores, key []byte, _ *row) portion {
-		return scanSessions(s, q.q.store, key, earliestEnd, latestStart, unlimited)
-	}, func(r row) (state.SessionEntry[K, V], error) {
-		k, err := q.q.decodeKey(r.key)
-		v, err2 := q.q.decode(r.value)
-		return state.SessionEntry[K, V]{Key: k, Start: r.start, End: r.end, Value: v}, errors.Join(err, err2)
+	return rows(q.q, &key, func(s state.Stores, key []byte, _ *scan.Row) scan.Portion {
+		return scan.Sessions(s, q.q.store, key, earliestEnd, latestStart, scan.Unlimited)
+	}, func(r scan.Row) (state.SessionEntry[K, V], error) {
+		k, err := q.q.decodeKey(r.Key)
+		v, err2 := q.q.decode(r.Value)
+		return state.SessionEntry[K, V]{Key: k, Start: r.Start, End: r.End, Value: v}, errors.Join(err, err2)
 	})
 }
 
@@ -322,31 +326,31 @@ func QueryVersioned[K, V any](e *Engine, store string, key serde.Serde[K], value
 
 // Get gives the latest version of key, if it has one.
 func (q *VersionedQuery[K, V]) Get(key K) (state.Version[V], bool, error) {
-	return q.GetAsOf(key, maxTime)
+	return q.GetAsOf(key, scan.MaxTime)
 }
 
 // GetAsOf gives the version of key that is valid at time asOf, if there is one and the history still has it.
 func (q *VersionedQuery[K, V]) GetAsOf(key K, asOf int64) (version state.Version[V], ok bool, err error) {
-	var got portion
+	var got scan.Portion
 	err = q.q.at(key, func(s state.Stores, key []byte) error {
-		got = getVersion(s, q.q.store, key, asOf)
-		return got.err
+		got = scan.Version(s, q.q.store, key, asOf)
+		return got.Err
 	})
-	if err != nil || len(got.rows) == 0 {
+	if err != nil || len(got.Rows) == 0 {
 		return version, false, err
 	}
-	version, err = q.version(got.rows[0])
+	version, err = q.version(got.Rows[0])
 	return version, err == nil, err
 }
 
 // History gives the versions of key whose validity meets from..to, the oldest first.
 func (q *VersionedQuery[K, V]) History(key K, from, to int64) iter.Seq2[state.Version[V], error] {
-	return rows(q.q, &key, func(s state.Stores, key []byte, _ *row) portion {
-		return scanHistory(s, q.q.store, key, from, to, unlimited)
+	return rows(q.q, &key, func(s state.Stores, key []byte, _ *scan.Row) scan.Portion {
+		return scan.History(s, q.q.store, key, from, to, scan.Unlimited)
 	}, q.version)
 }
 
-func (q *VersionedQuery[K, V]) version(r row) (state.Version[V], error) {
-	v, err := q.q.decode(r.value)
-	return state.Version[V]{Value: v, ValidFrom: r.start, ValidTo: r.end}, err
+func (q *VersionedQuery[K, V]) version(r scan.Row) (state.Version[V], error) {
+	v, err := q.q.decode(r.Value)
+	return state.Version[V]{Value: v, ValidFrom: r.Start, ValidTo: r.End}, err
 }
