@@ -240,6 +240,7 @@ func (e *Engine) openGiven(target, copies map[task.ID]bool, revoked int) error {
 		e.log.Info("tasks assigned", "new", len(fresh), "given_up", revoked, "kept", len(e.runners)-len(fresh))
 	}
 	e.pair()
+	e.checkFiles(copies)
 	e.openAll(fresh)
 	if e.members.forget(e.runners) {
 		e.membership.Rejoin()

@@ -23,6 +23,7 @@ import (
 	"github.com/tributary-io/tributary/engine/internal/offsets"
 	"github.com/tributary-io/tributary/engine/internal/txn"
 	"github.com/tributary-io/tributary/engine/internal/versions"
+	"github.com/tributary-io/tributary/internal/filelimit"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/internal/task"
 	"github.com/tributary-io/tributary/state"
@@ -121,6 +122,7 @@ type Engine struct {
 	// purgeRefused are the topics of which it was said that their records may not be deleted.
 	purgeRefused map[string]bool
 	parting      map[task.ID]int // runners that are shut, and whose openers have their stores yet
+	filesFor     int             // databases that there were when it was last said that they may need more files than there are
 	tries        tries           // of what is parked
 	next         *catalog        // waits for the end of a rebalance to become the known one; see patterns.go
 }
@@ -153,6 +155,7 @@ func New(p *topology.Plan, opts ...Option) (*Engine, error) {
 	}
 	e.letters.e = e
 	e.queries.holders = holders.NewBook(e.askHolders, cfg.clock)
+	e.outages.log = e.log
 	e.intake = newIntake(cfg.inputBuffer)
 	e.pacer = newPacer(e.plan, cfg.maxSkew)
 	e.writeShare.Store(cfg.writeBuffer)
@@ -177,7 +180,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	err := e.run(ctx)
 	if err != nil {
 		e.states.set(Failed)
-		return fmt.Errorf("application %s: %w", e.plan.ApplicationID, explainAccess(e.plan, ACLOptions{Guarantee: e.cfg.guarantee, TransactionalIDPrefix: e.cfg.txnPrefix}, err))
+		return fmt.Errorf("application %s: %w", e.plan.ApplicationID, filelimit.Explain(explainAccess(e.plan, ACLOptions{Guarantee: e.cfg.guarantee, TransactionalIDPrefix: e.cfg.txnPrefix}, err)))
 	}
 	e.states.set(Stopped)
 	return nil

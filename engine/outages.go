@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"sync/atomic"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine/internal/txn"
+	"github.com/tributary-io/tributary/internal/filelimit"
 )
 
 // outages counts the attempts to reach a broker that failed, of all clients of the instance: a broker that was killed, and is away for a moment.
@@ -18,12 +20,19 @@ type outages struct {
 	failed  atomic.Int64
 	settled atomic.Int64 // of failed, those before the last look
 	next    time.Time    // look no earlier; the conductor's own
+
+	log     *slog.Logger
+	noFiles filelimit.Notice
 }
 
 // OnBrokerConnect implements kgo.HookBrokerConnect.
-func (o *outages) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
-	if err != nil {
-		o.failed.Add(1)
+func (o *outages) OnBrokerConnect(to kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+	if err == nil {
+		return
+	}
+	o.failed.Add(1)
+	if filelimit.Reached(err) && o.noFiles.Due() {
+		o.log.Error("a broker can't be reached for want of a connection, which is tried again", "broker", net.JoinHostPort(to.Host, itoa(to.Port)), "error", filelimit.Explain(err))
 	}
 }
 

@@ -29,11 +29,17 @@ type instanceArgs struct {
 	Protocol Protocol
 	Windows  bool  // the application windows instead
 	Memory   int64 // its budget; 0: none
+	Files    int   // that it may have open; 0: as many as the test
 }
 
 // runInstance is an instance in a process of its own, to be killed.
 func runInstance(ctx context.Context, args instanceArgs) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if args.Files > 0 {
+		if err := limitFiles(args.Files); err != nil {
+			return err
+		}
+	}
 	opts := []Option{Brokers(args.Brokers...), StateDir(args.State), ReplicationFactor(1), Logger(log), GroupProtocol(args.Protocol),
 		SessionTimeout(6 * time.Second), CommitInterval(50 * time.Millisecond)}
 	if args.Standbys > 0 {

@@ -45,16 +45,13 @@ const tablesPerDatabase = 24
 
 // openPatience is how long a database waits for a file that can't be opened since the process has too many. Others are closed meanwhile, such as
 // connections that were only needed for a moment; and Pebble takes the process down where it can't begin a log file.
-const openPatience = 5 * time.Second
+const openPatience = 3 * time.Second
 
 // fileLimits is what the databases of a process know about its limit of open files.
 type fileLimits struct {
 	patience time.Duration
-	told     atomic.Int64 // when it was said last that the limit is reached, in ns
+	told     filelimit.Notice
 }
-
-// tellEvery is how often it is said that the limit is reached.
-const tellEvery = time.Minute
 
 // files is the file system as one database sees it. Of each directory, of which Pebble has five handles, it has one, and what can't be opened since the
 // process has too many files is tried for a while. Safe for concurrent use.
@@ -94,8 +91,7 @@ func patiently[T any](f *files, open func() (T, error)) (T, error) {
 
 // tell says that the limit is reached, for all databases together once in a while.
 func (f *files) tell(err error) {
-	now := time.Now().UnixNano()
-	if last := f.limits.told.Load(); last != 0 && now-last < int64(tellEvery) || !f.limits.told.CompareAndSwap(last, now) {
+	if !f.limits.told.Due() {
 		return
 	}
 	f.log.Error("a file of the local state can't be opened, which is tried for a while; if that fails the instance ends, and nothing is lost", "directory", f.dir, "error", err)

@@ -14,6 +14,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/atomicfs"
+
+	"github.com/tributary-io/tributary/internal/filelimit"
 )
 
 // ErrCorruption marks errors of a database whose files are damaged. What to do: set the directory aside, open an empty one and
@@ -41,7 +43,7 @@ func openPebbleBase(dir string, res *Resources, log *slog.Logger) (*pebbleBase, 
 	options := pebbleOptions(res, disk, memtable, log)
 	var db *pebble.DB
 	if err = markFormat(dir, disk); err == nil {
-		db, err = pebble.Open(dir, options)
+		db, err = openPebble(dir, options)
 	}
 	if err != nil {
 		res.release(memtable)
@@ -52,6 +54,20 @@ func openPebbleBase(dir string, res *Resources, log *slog.Logger) (*pebbleBase, 
 		return nil, errors.Join(err, b.close())
 	}
 	return b, nil
+}
+
+// openPebble opens a database. What Pebble calls fatal while it does so has left nothing open, and is an error like any other.
+func openPebble(dir string, options *pebble.Options) (db *pebble.DB, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			fatal, ok := r.(*fatalError)
+			if !ok {
+				panic(r)
+			}
+			err = fatal
+		}
+	}()
+	return pebble.Open(dir, options)
 }
 
 // markFormat notes the newest format version in a directory that isn't there yet. Pebble begins a new database in its oldest one else and goes
@@ -226,20 +242,39 @@ func (l pebbleLogger) Errorf(format string, args ...any) {
 	l.log.Error("pebble: " + fmt.Sprintf(format, args...))
 }
 
-const stateUnwritable = "the local state can't be written any more: free space on its disk and start again, nothing is lost"
+// stateUnwritable is what is said with the remedy in the middle.
+const stateUnwritable = "the local state can't be written any more: %s and start again, nothing is lost"
+
+// fatalError is what Pebble can't go on after, and panics with.
+type fatalError struct {
+	what  string
+	cause error // nil if it isn't known
+}
+
+func (e *fatalError) Error() string { return "pebble: " + e.what }
+func (e *fatalError) Unwrap() error { return e.cause }
 
 // Fatalf ends the process: Pebble promises nothing once a write to its directory has failed, such as on a full disk. What is on disk is
 // still a prefix of the changelog, so a start with space to write in goes on from there.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
-	what := "pebble: " + fmt.Sprintf(format, args...)
-	l.log.Error(stateUnwritable, "error", what)
-	panic(what)
+	fatal := &fatalError{what: fmt.Sprintf(format, args...)}
+	remedy := "free space on its disk"
+	for _, a := range args {
+		if err, ok := a.(error); ok {
+			fatal.cause = err
+			if filelimit.Reached(err) {
+				remedy = "raise the limit of open files"
+			}
+		}
+	}
+	l.log.Error(fmt.Sprintf(stateUnwritable, remedy), "error", fatal.Error())
+	panic(fatal)
 }
 
 // tellFullDisk says what is wrong before Pebble panics: where it can't begin a new log file it does so with a lock in its hands, and all that the
 // Go runtime then has to say is that a mutex was unlocked twice.
 func tellFullDisk(on vfs.FS, dir string, log *slog.Logger) vfs.FS {
 	return vfs.OnDiskFull(on, sync.OnceFunc(func() {
-		log.Error(stateUnwritable, "directory", dir, "error", syscall.ENOSPC)
+		log.Error(fmt.Sprintf(stateUnwritable, "free space on its disk"), "directory", dir, "error", syscall.ENOSPC)
 	}))
 }
