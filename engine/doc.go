@@ -27,7 +27,7 @@
 //     (follower.go) reads all their changelogs on. The conductor turns a standby into a runner, and back, by handing the database over.
 //   - Checkpoints of state go from instance to instance as files (shipping.go).
 //   - What can be seen of it from outside is Stats, Members and StoreSizes: metrics.go shows it to Prometheus, package console to people.
-//   - Those who ask for state (query.go, httpstores.go) read what is committed, from their own goroutines, as long as the task's database is
+//   - Those who ask for state (query.go, and over HTTP package storehttp) read what is committed, from their own goroutines, as long as the task's database is
 //     in the set of what can be read (package readers), which closing waits for.
 //
 // A View (view.go) is apart from all that: a copy of a topic, without a group and tasks.

@@ -14,6 +14,7 @@ import (
 	"github.com/tributary-io/tributary/engine/internal/assign"
 	"github.com/tributary-io/tributary/engine/internal/checkpoint"
 	"github.com/tributary-io/tributary/engine/internal/fetch"
+	"github.com/tributary-io/tributary/engine/internal/storehttp"
 	"github.com/tributary-io/tributary/state"
 )
 
@@ -80,7 +81,7 @@ func (e *Engine) serveCheckpoints(mux *http.ServeMux) {
 	at := func(serve func(*checkpoint.Desk, http.ResponseWriter, *http.Request)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			desk := e.shipping.desk.Load()
-			switch app := r.Header.Get(applicationHeader); {
+			switch app := r.Header.Get(storehttp.ApplicationHeader); {
 			case app != e.plan.ApplicationID:
 				http.Error(w, "this is an instance of "+e.plan.ApplicationID+", not of "+app, http.StatusMisdirectedRequest)
 			case desk == nil:
@@ -187,7 +188,7 @@ func (e *Engine) checkpointOrigins(ctx context.Context, r *runner) ([]checkpoint
 		return nil, nil
 	}
 	client := &http.Client{Transport: e.queries.client.Transport}
-	header := http.Header{applicationHeader: {e.plan.ApplicationID}}
+	header := http.Header{storehttp.ApplicationHeader: {e.plan.ApplicationID}}
 	for waited := time.Duration(0); ; waited += originsLook {
 		seen, err := e.queries.holders.Look(ctx, 0)
 		if err != nil {
@@ -206,7 +207,7 @@ func (e *Engine) checkpointOrigins(ctx context.Context, r *runner) ([]checkpoint
 		var all []checkpoint.Origin
 		for _, h := range candidates {
 			if h.Endpoint != "" && h.Endpoint != e.advertised() {
-				all = append(all, &checkpoint.HTTPOrigin{Client: client, Base: baseURL(h.Endpoint), Task: r.spec.id.String(), Header: header})
+				all = append(all, &checkpoint.HTTPOrigin{Client: client, Base: h.URL(), Task: r.spec.id.String(), Header: header})
 			}
 		}
 		return all, nil

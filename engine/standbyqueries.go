@@ -1,11 +1,10 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"slices"
 
-	"github.com/tributary-io/tributary/engine/internal/holders"
+	"github.com/tributary-io/tributary/engine/internal/storehttp"
 	"github.com/tributary-io/tributary/state"
 )
 
@@ -70,20 +69,17 @@ func (s standbySource) read(partition int32, f func(state.Stores) error) error {
 	return err
 }
 
-// notStandby says that what was read isn't a standby.
-const notStandby int64 = -1
-
 // readAny calls f with the committed state of a partition's task or else of its standby, and tells how many changelog records that one was
-// behind before; notStandby for the task itself.
+// behind before; storehttp.NotCopy for the task itself.
 func (e *Engine) readAny(p placement, partition int32, f func(state.Stores) error) (behind int64, err error) {
 	err = e.read(p, partition, f)
 	var absent *NotHereError
 	if !errors.As(err, &absent) {
-		return notStandby, err
+		return storehttp.NotCopy, err
 	}
 	lease, ok := e.queries.copies.Acquire(p.task(partition))
 	if !ok {
-		return notStandby, err
+		return storehttp.NotCopy, err
 	}
 	defer lease.Release()
 	behind = 0
@@ -93,21 +89,4 @@ func (e *Engine) readAny(p placement, partition int32, f func(state.Stores) erro
 		}
 	}
 	return behind, f(lease.View())
-}
-
-// forwardToStandby asks the instances that keep a copy of a partition, after the one that has its task didn't answer.
-func (e *Engine) forwardToStandby(ctx context.Context, p placement, a *ask, part int32, limit int, cause error) (*rowsJSON, error) {
-	seen, err := e.queries.holders.Look(ctx, holders.Lives)
-	if err != nil {
-		return nil, errors.Join(cause, err)
-	}
-	for _, h := range seen.Copies(assignID(p.task(part))) {
-		if h.Endpoint == "" || h.Endpoint == e.advertised() {
-			continue
-		}
-		if got, err := e.askInstance(ctx, h.Endpoint, a, part, limit); err == nil {
-			return got, nil
-		}
-	}
-	return nil, cause
 }

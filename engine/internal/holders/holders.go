@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -63,6 +64,15 @@ type Picture struct {
 
 // Member is a member of the group; Endpoint is the address of its HTTP server, empty if it has none.
 type Member struct{ ID, Endpoint string }
+
+// URL is the URL of the member's server, without a slash at its end.
+func (m Member) URL() string {
+	url := m.Endpoint
+	if !strings.Contains(url, "://") {
+		url = "http://" + url
+	}
+	return strings.TrimSuffix(url, "/")
+}
 
 // Of is the member that has a task.
 func (p *Picture) Of(id assign.TaskID) (m Member, ok bool) {

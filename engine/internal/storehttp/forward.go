@@ -1,4 +1,4 @@
-package engine
+package storehttp
 
 import (
 	"context"
@@ -19,8 +19,9 @@ import (
 // A query for what another instance has is forwarded to it once: it carries a header that keeps the other from forwarding it again, and
 // the application's name, since an address may have come to belong to somebody else.
 const (
-	forwardedHeader   = "Tributary-Forwarded"
-	applicationHeader = "Tributary-Application"
+	forwardedHeader = "Tributary-Forwarded"
+	// ApplicationHeader is in all that instances ask one another.
+	ApplicationHeader = "Tributary-Application"
 	maxForwarded      = 64 << 20 // bytes of an answer
 )
 
@@ -40,19 +41,19 @@ func (e *forwardError) Unwrap() error { return e.err }
 var errMoved = errors.New("it has moved on")
 
 // forward asks the instance that has a partition. If that one fails, or has given the partition up, the coordinator is asked anew, once.
-func (e *Engine) forward(ctx context.Context, p placement, a *ask, part int32, limit int) (*rowsJSON, error) {
-	id := assignID(p.task(part))
-	absent := &NotHereError{Store: a.store, Partition: part, Reason: Opening}
+func (s *server) forward(ctx context.Context, of Store, a *ask, part int32, limit int) (*rowsJSON, error) {
+	id := of.Task(part)
+	absent := of.Opening(part)
 	var asked string
-	var last error = absent
+	last := absent
 	for _, age := range []time.Duration{holders.Lives, 0} {
-		seen, err := e.queries.holders.Look(ctx, age)
+		seen, err := s.Holders.Look(ctx, age)
 		if err != nil {
 			return nil, err
 		}
 		h, ok := seen.Of(id)
 		switch {
-		case !ok || h.Endpoint == e.advertised():
+		case !ok || h.Endpoint == s.Advertised():
 			continue // not known yet, or it is just coming here
 		case h.Endpoint == "":
 			return nil, &forwardError{h.ID, errors.New("it serves no HTTP, or not where others can reach it: options HTTP and Advertise")}
@@ -60,7 +61,7 @@ func (e *Engine) forward(ctx context.Context, p placement, a *ask, part int32, l
 			return nil, last
 		}
 		asked = h.Endpoint
-		got, err := e.askInstance(ctx, h.Endpoint, a, part, limit)
+		got, err := s.ask(ctx, h, a, part, limit)
 		if err == nil {
 			return got, nil
 		}
@@ -72,43 +73,52 @@ func (e *Engine) forward(ctx context.Context, p placement, a *ask, part int32, l
 	return nil, last
 }
 
-// baseURL is the URL of an instance's server, without a slash at its end.
-func baseURL(endpoint string) string {
-	if !strings.Contains(endpoint, "://") {
-		endpoint = "http://" + endpoint
-	}
-	return strings.TrimSuffix(endpoint, "/")
-}
-
-func (e *Engine) askInstance(ctx context.Context, endpoint string, a *ask, part int32, limit int) (*rowsJSON, error) {
+func (s *server) ask(ctx context.Context, m holders.Member, a *ask, part int32, limit int) (*rowsJSON, error) {
 	query := url.Values{}
 	maps.Copy(query, a.query)
 	query.Set("partition", strconv.Itoa(int(part)))
 	query.Set("limit", strconv.Itoa(limit))
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL(endpoint)+"/stores/"+url.PathEscape(a.store)+"/"+a.route+"?"+query.Encode(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.URL()+"/stores/"+url.PathEscape(a.store)+"/"+a.route+"?"+query.Encode(), nil)
 	if err != nil {
-		return nil, &forwardError{endpoint, err}
+		return nil, &forwardError{m.Endpoint, err}
 	}
 	req.Header.Set(forwardedHeader, "1")
-	req.Header.Set(applicationHeader, e.plan.ApplicationID)
-	resp, err := e.queries.client.Do(req)
+	req.Header.Set(ApplicationHeader, s.Application)
+	resp, err := s.Client.Do(req)
 	if err != nil {
-		return nil, &forwardError{endpoint, err}
+		return nil, &forwardError{m.Endpoint, err}
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxForwarded))
 	if err != nil {
-		return nil, &forwardError{endpoint, err}
+		return nil, &forwardError{m.Endpoint, err}
 	}
 	switch resp.StatusCode {
 	case http.StatusOK:
 		var got rowsJSON
 		if err := json.Unmarshal(body, &got); err != nil {
-			return nil, &forwardError{endpoint, fmt.Errorf("read its answer: %w", err)}
+			return nil, &forwardError{m.Endpoint, fmt.Errorf("read its answer: %w", err)}
 		}
 		return &got, nil
 	case http.StatusMisdirectedRequest, http.StatusServiceUnavailable:
-		return nil, fmt.Errorf("the instance at %s: %w", endpoint, errMoved)
+		return nil, fmt.Errorf("the instance at %s: %w", m.Endpoint, errMoved)
 	}
-	return nil, &forwardError{endpoint, fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(body[:min(len(body), 500)])))}
+	return nil, &forwardError{m.Endpoint, fmt.Errorf("%s: %s", resp.Status, strings.TrimSpace(string(body[:min(len(body), 500)])))}
+}
+
+// forwardToStandby asks the instances that keep a copy of a partition, after the one that has its task didn't answer.
+func (s *server) forwardToStandby(ctx context.Context, of Store, a *ask, part int32, limit int, cause error) (*rowsJSON, error) {
+	seen, err := s.Holders.Look(ctx, holders.Lives)
+	if err != nil {
+		return nil, errors.Join(cause, err)
+	}
+	for _, h := range seen.Copies(of.Task(part)) {
+		if h.Endpoint == "" || h.Endpoint == s.Advertised() {
+			continue
+		}
+		if got, err := s.ask(ctx, h, a, part, limit); err == nil {
+			return got, nil
+		}
+	}
+	return nil, cause
 }
