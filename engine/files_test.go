@@ -2,12 +2,14 @@ package engine
 
 import (
 	"bytes"
+	"io"
 	"log/slog"
 	"net"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sys/unix"
@@ -66,5 +68,32 @@ func TestConnectionsThatCantBeMadeForTheLimitAreTold(t *testing.T) {
 	}
 	if n := o.failed.Load(); n != 4 {
 		t.Errorf("%d attempts failed, want 4", n)
+	}
+}
+
+// TestClientsThatAreIdleLoseTheirConnection, which would be a file for each of them else, for as long as they please.
+func TestClientsThatAreIdleLoseTheirConnection(t *testing.T) {
+	defer func(before time.Duration) { idleClients = before }(idleClients)
+	idleClients = 50 * time.Millisecond
+	a := newApp(t, brokertest.Embedded(t), "idle-clients")
+	a.create("in", 1)
+	a.create("out", 1)
+	i := a.start(counts(a.name), "i1", HTTP("127.0.0.1:0"))
+	defer i.stop(t)
+	eventually(t, "HTTP is served", func() bool { return i.HTTPAddr() != "" })
+	conn, err := net.Dial("tcp", i.HTTPAddr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: here\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 200")) {
+		t.Errorf("the connection is still open, or was closed with %v after %q", err, answer)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -216,6 +217,9 @@ func (e *Engine) warnGenerated() {
 	}
 }
 
+// idleClients is how long a client may keep a connection without using it. Tests shorten it.
+var idleClients = 2 * time.Minute
+
 func (e *Engine) serveHTTP(started *closers) error {
 	if e.cfg.httpAddr == "" {
 		return nil
@@ -226,7 +230,9 @@ func (e *Engine) serveHTTP(started *closers) error {
 	}
 	e.httpAddr.Store(l.Addr().String())
 	e.log.Info("HTTP listens", "addr", l.Addr().String())
-	server := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{
+		Handler: e.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idleClients, ErrorLog: slog.NewLogLogger(e.log.Handler(), slog.LevelWarn),
+	}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

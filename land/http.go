@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// idleClients is how long a client may keep a connection without using it. Tests shorten it.
+var idleClients = 2 * time.Minute
+
 // serve serves HTTP until ctx ends. Requests that are under way get a moment to end.
 func serve(ctx context.Context, addr string, h http.Handler, log *slog.Logger) error {
 	l, err := net.Listen("tcp", addr)
@@ -17,7 +20,9 @@ func serve(ctx context.Context, addr string, h http.Handler, log *slog.Logger) e
 		return fmt.Errorf("serve metrics and health: %w", err)
 	}
 	log.Info("serving metrics and health", "address", l.Addr().String())
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: idleClients, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
 	select {
