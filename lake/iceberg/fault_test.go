@@ -79,6 +79,9 @@ func (f *faulty) do(op string, run func() error) error {
 	return nil
 }
 
+// Close closes the catalog: its interface hides that it can be.
+func (f *faulty) Close() error { return f.Catalog.(catalog.Closer).Close() }
+
 func (f *faulty) LoadTable(ctx context.Context, id table.Identifier) (*table.Table, error) {
 	var t *table.Table
 	err := f.do("load", func() (err error) { t, err = f.Catalog.LoadTable(ctx, id); return err })

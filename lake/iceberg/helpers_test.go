@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/tributary-io/tributary/internal/leaks"
 	"github.com/tributary-io/tributary/internal/sinktest"
 	"github.com/tributary-io/tributary/lake/iceberg"
@@ -29,8 +27,7 @@ func TestMain(m *testing.M) {
 		sinktest.ExitUnless(landSome(dir, 1<<40))
 		return
 	}
-	// The SQL catalog's connections are closed in the background.
-	leaks.Main(m, goleak.IgnoreAnyFunction("database/sql.(*DB).connectionOpener"))
+	leaks.Main(m)
 }
 
 var ctx = context.Background()
