@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/tributary-io/tributary/internal/leaks"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	child.Main(map[string]child.Role{"write": child.As(writeUntilKilled)})
-	os.Exit(m.Run())
+	leaks.Main(m)
 }
 
 // openStorage opens partition 0 of a table below dir.
