@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine/internal/fetch"
+	"github.com/tributary-io/tributary/engine/internal/goheap"
 	"github.com/tributary-io/tributary/engine/internal/group"
 	"github.com/tributary-io/tributary/engine/internal/holders"
 	"github.com/tributary-io/tributary/engine/internal/identity"
@@ -65,7 +66,7 @@ type Engine struct {
 	restoreClient   *kgo.Client            // reads changelogs and global topics
 	inputs          *fetch.Inputs
 	intake          *intake
-	goShare         goShare      // of a memory budget
+	goShare         goheap.Share // of a memory budget
 	uncommitted     atomic.Int64 // bytes of uncommitted state: see tellWritten
 	producer        *txn.Producer
 	resources       *state.Resources

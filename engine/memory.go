@@ -2,12 +2,7 @@ package engine
 
 import (
 	"context"
-	"os"
-	"runtime/debug"
-	"sync"
 	"time"
-
-	"github.com/tributary-io/tributary/engine/internal/glibc"
 )
 
 // MemoryBudget is what an instance may keep in memory, in bytes: one number for all that grows under load, divided over its parts. It is that of the
@@ -61,81 +56,6 @@ func (c *config) goMemory(stores int64) int64 {
 	return max(c.memory-outside-12<<20-c.memory/16, leastMemory/4)
 }
 
-// goPercent is how far the Go heap may grow over what is live where there is a limit: the limit says when to collect then, as in a JVM. With Go's own
-// 100 the collector would run at twice what is live, however far below the limit that is.
-const goPercent = 400
-
-// goLimits adds up what the instances of this process leave to the Go runtime.
-var goLimits limitsOfGo
-
-type limitsOfGo struct {
-	mu        sync.Mutex
-	instances int
-	total     int64
-	before    int64 // the limit that was there without them
-	percent   int   // and the percentage; 0: it is left alone
-}
-
-// begin notes what there is without instances. mu must be held.
-func (l *limitsOfGo) begin() {
-	glibc.OneArena()
-	l.before, l.percent = debug.SetMemoryLimit(-1), 0
-	if os.Getenv("GOGC") != "" {
-		return
-	}
-	if before := debug.SetGCPercent(goPercent); before == 100 {
-		l.percent = before
-	} else {
-		debug.SetGCPercent(before)
-	}
-}
-
-// limit sets the runtime's limit. mu must be held.
-func (l *limitsOfGo) limit(bytes int64) {
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(bytes)
-	}
-}
-
-// goShare is an instance's part of the runtime's limit.
-type goShare struct{ bytes int64 }
-
-// claim makes the share so large; the first share of a process sets the percentage, too. GOMEMLIMIT and GOGC go before both, and so does a percentage
-// that the program has set.
-func (s *goShare) claim(bytes int64) {
-	l := &goLimits
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s.bytes == 0 {
-		if l.instances++; l.instances == 1 {
-			l.begin()
-		}
-	}
-	l.total += bytes - s.bytes
-	s.bytes = bytes
-	l.limit(min(l.total, l.before))
-}
-
-// release gives the share up; the last one leaves the runtime as it was.
-func (s *goShare) release() {
-	l := &goLimits
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s.bytes == 0 {
-		return
-	}
-	l.total -= s.bytes
-	s.bytes = 0
-	if l.instances--; l.instances > 0 {
-		l.limit(min(l.total, l.before))
-		return
-	}
-	l.limit(l.before)
-	if l.percent != 0 {
-		debug.SetGCPercent(l.percent)
-	}
-}
-
 // memoryLook is the time between looks at what stores take.
 const memoryLook = 250 * time.Millisecond
 
@@ -151,8 +71,8 @@ func (e *Engine) shareGo(ctx context.Context) {
 		}
 		stores := e.resources.OutsideBytes()
 		// The runtime stops all for a moment to take a limit: small changes aren't worth it.
-		if now := e.cfg.goMemory(stores); now < e.goShare.bytes-e.cfg.memory/64 || now > e.goShare.bytes+e.cfg.memory/64 {
-			e.goShare.claim(now)
+		if now := e.cfg.goMemory(stores); now < e.goShare.Bytes()-e.cfg.memory/64 || now > e.goShare.Bytes()+e.cfg.memory/64 {
+			e.goShare.Claim(now)
 		}
 	}
 }

@@ -88,59 +88,6 @@ func TestMemoryIsDivided(t *testing.T) {
 	}
 }
 
-func goPercentNow() int {
-	percent := debug.SetGCPercent(-1)
-	debug.SetGCPercent(percent)
-	return percent
-}
-
-// The runtime's limit is that of all instances of the process, and what it was before when they are gone; so is the percentage.
-func TestGoLimitsAddUp(t *testing.T) {
-	if os.Getenv("GOMEMLIMIT") != "" || os.Getenv("GOGC") != "" {
-		t.Skip("SKIPPED: GOMEMLIMIT and GOGC go before the budget")
-	}
-	before := debug.SetMemoryLimit(-1)
-	defer debug.SetGCPercent(goPercentNow())
-	for _, percent := range []int{100, 50} { // 50: the program has set it
-		debug.SetGCPercent(percent)
-		var first, second goShare
-		first.claim(300 << 20)
-		second.claim(400 << 20)
-		first.claim(100 << 20)
-		if got := debug.SetMemoryLimit(-1); got != 500<<20 {
-			t.Errorf("limit %d with two instances, want %d", got, 500<<20)
-		}
-		if got := goPercentNow(); got != goPercent && percent == 100 || got != 50 && percent == 50 {
-			t.Errorf("percentage %d, it was %d", got, percent)
-		}
-		first.release()
-		first.release()
-		if got := debug.SetMemoryLimit(-1); got != 400<<20 {
-			t.Errorf("limit %d with the second instance, want %d", got, 400<<20)
-		}
-		second.release()
-		if got := debug.SetMemoryLimit(-1); got != before {
-			t.Errorf("limit %d afterwards, it was %d", got, before)
-		}
-		if got := goPercentNow(); got != percent {
-			t.Errorf("percentage %d afterwards, it was %d", got, percent)
-		}
-	}
-}
-
-// The environment goes before the budget.
-func TestEnvironmentGoesBeforeTheBudget(t *testing.T) {
-	t.Setenv("GOGC", "100")
-	t.Setenv("GOMEMLIMIT", "1GiB")
-	limit, percent := debug.SetMemoryLimit(-1), goPercentNow()
-	var s goShare
-	s.claim(300 << 20)
-	defer s.release()
-	if debug.SetMemoryLimit(-1) != limit || goPercentNow() != percent {
-		t.Errorf("limit %d and percentage %d, they were %d and %d", debug.SetMemoryLimit(-1), goPercentNow(), limit, percent)
-	}
-}
-
 // What stores don't take is the Go heap's, and theirs again as they grow.
 func TestGoHeapHasWhatStoresLeave(t *testing.T) {
 	if os.Getenv("GOMEMLIMIT") != "" {

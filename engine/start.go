@@ -24,8 +24,8 @@ import (
 // a killed predecessor left open, so that joining and reading offsets don't wait for that. What is made is added to started.
 func (e *Engine) start(ctx context.Context, started *closers) error {
 	if e.cfg.memory != 0 {
-		e.goShare.claim(e.cfg.goMemory(0))
-		started.add(func() error { e.goShare.release(); return nil })
+		e.goShare.Claim(e.cfg.goMemory(0))
+		started.add(func() error { e.goShare.Release(); return nil })
 	}
 	id, err := identity.Open(e.appDir())
 	if err != nil {
