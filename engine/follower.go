@@ -160,7 +160,7 @@ func (e *Engine) deliverToStandbys(batches []fetch.Batch) {
 		case b.Err == nil:
 			c.end.Store(max(c.end.Load(), b.Stable))
 			e.applyToStandby(c, b.Records, b.Next)
-		case isOutOfRange(b.Err) || needsAPerson(b.Err):
+		case fetch.IsOutOfRange(b.Err) || fetch.NeedsAPerson(b.Err):
 			c.standby.fail(fmt.Errorf("%s: %w", b.Partition, b.Err))
 		default:
 			e.log.Warn("a standby's changelog can't be read at the moment", "partition", b.Partition.String(), "error", b.Err)

@@ -1,10 +1,6 @@
 package engine
 
 import (
-	"errors"
-
-	"github.com/twmb/franz-go/pkg/kerr"
-
 	"github.com/tributary-io/tributary/engine/internal/topics"
 	"github.com/tributary-io/tributary/internal/plan"
 	"github.com/tributary-io/tributary/internal/task"
@@ -82,16 +78,4 @@ func (e *Engine) expiredOf(r *runner, reached func(tp task.TopicPartition, befor
 			reached(task.TopicPartition{Topic: e.plan.Stores[spec.Name].Changelog, Partition: r.spec.id.Partition}, before)
 		}
 	}
-}
-
-func isOutOfRange(err error) bool { return errors.Is(err, kerr.OffsetOutOfRange) }
-
-// needsAPerson tells that an error of fetching doesn't pass by itself.
-func needsAPerson(err error) bool {
-	for _, bad := range []error{kerr.TopicAuthorizationFailed, kerr.SaslAuthenticationFailed, kerr.UnsupportedCompressionType, kerr.UnsupportedVersion, kerr.UnknownTopicID} {
-		if errors.Is(err, bad) {
-			return true
-		}
-	}
-	return false
 }

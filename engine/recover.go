@@ -169,7 +169,7 @@ func (e *Engine) fetchFailed(r *runner, b *fetch.Batch) {
 		return
 	}
 	var lost *fetch.OutOfRangeError
-	if errors.As(b.Err, &lost) || isOutOfRange(b.Err) {
+	if errors.As(b.Err, &lost) || fetch.IsOutOfRange(b.Err) {
 		e.inputs.Pause(b.Partition) // brokers would say it again at once, and as fast as they can, until the conductor comes to it
 		e.tell(outside{r, b.Err})
 		return
@@ -179,7 +179,7 @@ func (e *Engine) fetchFailed(r *runner, b *fetch.Batch) {
 		e.lookAgain()
 		return
 	}
-	if needsAPerson(b.Err) && r.spec.lake && e.cfg.parks {
+	if fetch.NeedsAPerson(b.Err) && r.spec.lake && e.cfg.parks {
 		e.tell(unreadableInput{r, fmt.Errorf("%s can't be read: %w", b.Partition, b.Err)})
 		return
 	}
@@ -189,7 +189,7 @@ func (e *Engine) fetchFailed(r *runner, b *fetch.Batch) {
 		}
 		return
 	}
-	if needsAPerson(b.Err) {
+	if fetch.NeedsAPerson(b.Err) {
 		e.failed(fmt.Errorf("%s can't be read: %w", b.Partition, b.Err))
 		return
 	}

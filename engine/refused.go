@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tributary-io/tributary/engine/internal/fetch"
 	"github.com/tributary-io/tributary/engine/internal/topics"
 	"github.com/tributary-io/tributary/engine/internal/txn"
 	"github.com/tributary-io/tributary/internal/plan"
@@ -67,7 +68,7 @@ func (e *Engine) limit(ctx context.Context, topic string) (int32, error) {
 	}
 	found, err := topics.MaxMessageBytes(ctx, e.control, topic)
 	for pause := 100 * time.Millisecond; err != nil; pause = min(2*pause, 5*time.Second) { // brokers are away
-		if needsAPerson(err) {
+		if fetch.NeedsAPerson(err) {
 			return 0, err
 		}
 		if ended := sleep(ctx, pause); ended != nil {

@@ -139,7 +139,7 @@ func (e *Engine) awaitBrokers(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		if needsAPerson(err) {
+		if fetch.NeedsAPerson(err) {
 			return fmt.Errorf("brokers %v: %w", e.cfg.brokers, err)
 		}
 		e.log.Warn("no broker answers yet", "brokers", e.cfg.brokers, "error", err, "in", pause)

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine/internal/readers"
+	"github.com/tributary-io/tributary/engine/internal/topiccopy"
 	"github.com/tributary-io/tributary/engine/internal/topics"
 	"github.com/tributary-io/tributary/internal/task"
 	"github.com/tributary-io/tributary/processors"
@@ -146,7 +147,7 @@ func (s viewSource) read(partition int32, f func(state.Stores) error) error {
 		return &NotHereError{Store: s.topic, Partition: partition, Reason: NotStarted}
 	}
 	defer lease.Release()
-	return f(partitionOfView{lease.View(), partitionStore(partition)})
+	return f(partitionOfView{lease.View(), topiccopy.Store(partition)})
 }
 
 // partitionOfView finds the store of a partition by whatever name.
@@ -158,8 +159,6 @@ type partitionOfView struct {
 func (p partitionOfView) KeyValueBytes(string) (state.KeyValueBytes, error) {
 	return p.Stores.KeyValueBytes(p.store)
 }
-
-func partitionStore(partition int32) string { return fmt.Sprint("partition-", partition) }
 
 // Run reads the topic until ctx ends; then it closes the view and returns nil. It returns an error if the topic doesn't exist or can't be
 // read on. It can be called once.
@@ -195,19 +194,22 @@ func (v *View[K, V]) run(ctx context.Context, opened *closers) error {
 	if !ok {
 		return errors.New("the topic doesn't exist: create it")
 	}
-	copied := &viewCopy{topic: t, cfg: v.cfg, client: client, changed: v.changed, behind: &v.behind}
-	if err := copied.open(ctx, v.dir, opened); err != nil {
+	copied, err := topiccopy.Open(ctx, topiccopy.Config{
+		Topic: t, Client: client, Dir: v.dir, State: v.cfg.state, Log: v.cfg.log, Clock: v.cfg.clock, Changed: v.changed, Behind: &v.behind,
+	})
+	if err != nil {
 		return err
 	}
-	if err := copied.catchUp(ctx); err != nil {
+	opened.add(copied.Close)
+	if err := copied.CatchUp(ctx); err != nil {
 		return err
 	}
-	if err := v.set.Open(viewTask, copied.db); err != nil {
+	if err := v.set.Open(viewTask, copied.DB()); err != nil {
 		return err
 	}
 	v.partitions.Store(t.Partitions)
 	close(v.ready)
-	return copied.follow(ctx, v.clientOptions())
+	return copied.Follow(ctx, v.clientOptions())
 }
 
 func (v *View[K, V]) clientOptions() []kgo.Opt {
