@@ -72,7 +72,8 @@ func StartBroker(cfg BrokerConfig) (*Broker, error) {
 	if cfg.Listen == nil {
 		cfg.Listen = net.Listen
 	}
-	opts = append(opts, kfake.ListenFn(holdJoins(cfg.Listen)))
+	seen := &watched{}
+	opts = append(opts, kfake.ListenFn(seen.watch(cfg.Listen)))
 	if cfg.Dir != "" {
 		lock, err := lockDir(cfg.Dir)
 		if err != nil {
@@ -89,6 +90,7 @@ func StartBroker(cfg BrokerConfig) (*Broker, error) {
 	stampAppendTime(cluster)
 	keepCompacted(cluster)
 	tellAborted(cluster)
+	seen.epochs.refuseZombies(cluster)
 	b.stop = make(chan struct{})
 	b.stopped.Go(b.retain)
 	return b, nil

@@ -6,7 +6,12 @@
 // break their subject's level, which srfake takes, are refused (compatibility.go).
 //
 // Neither replaces a cluster: there is one process, hence no replication, and no security. Where they differ from the real
-// thing the package closes the gap (message.timestamp.type, aborted records in long answers, members that die while they join) or the documentation names it.
+// thing the package closes the gap (message.timestamp.type, aborted records in long answers, members that wait or die while they join, producers that
+// go on after another took their transactional id) or the documentation names it. Left open, since kfake offers no place to close it:
+//   - Once the leader of a classic group is gone, JoinGroup tells each of the others that it leads; the assignment of one of them counts.
+//   - A transactional id keeps the transaction timeout that it was first used with.
+//   - OffsetFetch with RequireStable waits for open transactions that hold any offsets of the group, where Kafka waits for those of the partitions asked for;
+//     for a group that has no members and no offsets it doesn't wait at all.
 //
 // The package knows nothing of topologies and engines.
 package embedded

@@ -1,9 +1,9 @@
 package embedded
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"testing/quick"
@@ -116,23 +116,24 @@ func TestMemberThatDiesWhileItJoinsIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestRequestsAreFoundHoweverTheyAreCut has frames of any sizes come in pieces of any sizes.
+// TestRequestsAreFoundHoweverTheyAreCut has frames of any sizes, every other one of interest, come in pieces of any sizes.
 func TestRequestsAreFoundHoweverTheyAreCut(t *testing.T) {
 	check := func(sizes []uint8, cuts []uint8) bool {
 		var stream []byte
 		var want, got []string
 		for i, size := range sizes {
-			stream = binary.BigEndian.AppendUint32(stream, 8+uint32(size))
-			stream = binary.BigEndian.AppendUint16(stream, uint16(i))
-			stream = binary.BigEndian.AppendUint16(stream, 9)
-			stream = binary.BigEndian.AppendUint32(stream, uint32(i)*7)
-			stream = append(stream, make([]byte, size)...)
-			want = append(want, fmt.Sprint(i, i*7))
+			key := []kmsg.Key{kmsg.JoinGroup, kmsg.Produce}[i%2]
+			frame := binary.BigEndian.AppendUint16(nil, uint16(key))
+			frame = binary.BigEndian.AppendUint16(frame, 9)
+			frame = binary.BigEndian.AppendUint32(frame, uint32(i)*7)
+			frame = append(frame, bytes.Repeat([]byte{size}, int(size))...)
+			stream = append(binary.BigEndian.AppendUint32(stream, uint32(len(frame))), frame...)
+			if key == kmsg.JoinGroup {
+				want = append(want, string(frame))
+			}
 		}
 		var f requestFrames
-		take := func(p []byte) {
-			f.read(p, func(key int16, correlation uint32) { got = append(got, fmt.Sprint(key, correlation)) })
-		}
+		take := func(p []byte) { f.read(p, func(frame []byte) { got = append(got, string(frame)) }) }
 		for _, cut := range cuts {
 			n := min(int(cut), len(stream))
 			take(stream[:n])
