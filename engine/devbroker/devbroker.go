@@ -8,8 +8,8 @@ import (
 
 // Config says how a broker runs. The zero value is one in memory on a free port.
 type Config struct {
-	// Dir keeps topics, groups and transactions over restarts: what was acknowledged survives kill -9. Empty means in memory. One process
-	// at a time may use it.
+	// Dir keeps topics, groups and transactions over restarts: what was acknowledged survives kill -9, and transactions that were open are aborted. Only one that
+	// is just being committed may then be left committed in some partitions and aborted in the others. Empty means in memory. One process at a time may use it.
 	Dir string
 	// Port on 127.0.0.1; 0 is a free one.
 	Port int

@@ -74,12 +74,16 @@ func StartBroker(cfg BrokerConfig) (*Broker, error) {
 	}
 	seen := &watched{}
 	opts = append(opts, kfake.ListenFn(seen.watch(cfg.Listen)))
+	var open map[int64][]partition // what a crash left
 	if cfg.Dir != "" {
 		lock, err := lockDir(cfg.Dir)
 		if err != nil {
 			return nil, fmt.Errorf("embedded broker: %w", err)
 		}
 		b.lock = lock
+		if open, err = mend(filepath.Join(cfg.Dir, "kafka")); err != nil {
+			return nil, errors.Join(fmt.Errorf("embedded broker: mend %s: %w", cfg.Dir, err), b.unlock())
+		}
 		opts = append(opts, kfake.DataDir(filepath.Join(cfg.Dir, "kafka")), kfake.SyncWrites())
 	}
 	cluster, err := kfake.NewCluster(opts...)
@@ -87,6 +91,10 @@ func StartBroker(cfg BrokerConfig) (*Broker, error) {
 		return nil, errors.Join(fmt.Errorf("embedded broker: start: %w", err), b.unlock())
 	}
 	b.cluster = cluster
+	if err := seen.abortOpen(cluster, open); err != nil {
+		cluster.Close()
+		return nil, errors.Join(fmt.Errorf("embedded broker: %w", err), b.unlock())
+	}
 	stampAppendTime(cluster)
 	keepCompacted(cluster)
 	tellAborted(cluster)

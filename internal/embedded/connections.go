@@ -16,8 +16,9 @@ type listenFunc func(network, address string) (net.Listener, error)
 
 // watched is what is kept of the requests and answers of all connections, for what kfake leaves out.
 type watched struct {
-	groups groups
-	epochs epochs
+	groups    groups
+	epochs    epochs
+	listeners []*listener // of all brokers, once they run
 }
 
 // watch has all connections be seen by w.
@@ -28,6 +29,7 @@ func (w *watched) watch(listen listenFunc) listenFunc {
 			return nil, err
 		}
 		l := &listener{Listener: inner, watched: w, accepted: make(chan accepted), closed: make(chan struct{})}
+		w.listeners = append(w.listeners, l)
 		go l.accept()
 		return l, nil
 	}

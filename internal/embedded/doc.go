@@ -10,6 +10,8 @@
 // go on after another took their transactional id) or the documentation names it. Left open, since kfake offers no place to close it:
 //   - Once the leader of a classic group is gone, JoinGroup tells each of the others that it leads; the assignment of one of them counts.
 //   - A transactional id keeps the transaction timeout that it was first used with.
+//   - A broker that is killed while it ends a transaction may leave it committed in some partitions and aborted in the others, or without its offsets.
+//     What else kill -9 leaves is mended at the next start: crash.go.
 //   - OffsetFetch with RequireStable waits for open transactions that hold any offsets of the group, where Kafka waits for those of the partitions asked for;
 //     for a group that has no members and no offsets it doesn't wait at all.
 //

@@ -14,14 +14,22 @@ import (
 // covers everything from the attributes on.
 const (
 	batchLengthAt         = 8
+	batchLeaderEpochAt    = 12
 	batchMagicAt          = 16
 	batchCRCAt            = 17
 	batchAttributesAt     = 21
+	batchLastDeltaAt      = 23
 	batchFirstTimestampAt = 27
 	batchMaxTimestampAt   = 35
+	batchProducerIDAt     = 43
+	batchProducerEpochAt  = 51
+	batchSequenceAt       = 53
 	batchRecordsAt        = 61
 
-	batchCodecBits = 0x07 // of the attributes
+	// Bits of the attributes' second byte.
+	batchCodecBits        = 0x07
+	batchTransactionalBit = 0x10
+	batchControlBit       = 0x20
 )
 
 var (

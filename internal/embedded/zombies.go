@@ -9,14 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Places in a record batch: see restamp.go.
-const (
-	batchProducerIDAt    = 43
-	batchProducerEpochAt = 51
-
-	batchTransactionalBit = 0x10 // of the attributes
-)
-
 // epochs are those that transactional producers were given.
 type epochs struct {
 	mu sync.Mutex
