@@ -9,10 +9,9 @@ import (
 type keyValue struct {
 	access
 	noHooks
-	lru   *lru
-	cache *recordCache // nil if none would show
-	// puts less deletes since the store was opened, of one that takes a database's place in memory; see ApproximateNumEntries.
-	estimate int64
+	lru      *lru
+	cache    *recordCache // nil if none would show
+	estimate int64        // of a store that stands in for a database; see ApproximateNumEntries
 }
 
 func (s *keyValue) rowKey(key []byte) []byte {
@@ -62,7 +61,9 @@ func (s *keyValue) Put(key, value []byte, ts int64) error {
 	if err != nil {
 		return err
 	}
-	s.count(value != nil)
+	if !s.spec.Caching { // else it counts when it is sealed
+		s.count(value != nil)
+	}
 	if s.lru != nil {
 		if err := s.lru.put(s, key, value != nil); err != nil {
 			return err
@@ -190,61 +191,6 @@ func (s *keyValue) Prefix(prefix []byte) (KeyValueIterator, error) {
 	return s.cache.merged(rows, false, func(key []byte) bool { return bytes.HasPrefix(key, prefix) })
 }
 
-// exactCount is up to how many entries a persistent store counts one by one.
-const exactCount = 10_000
-
-// ApproximateNumEntries implements KeyValueBytes. On disk, up to 10,000 entries are counted, and all of them if they are still in a
-// memtable; beyond, the size of the files is divided by what these entries took. A store that takes a database's place in memory says what
-// RocksDB says before its first flush: the puts less the deletes, whether there was an entry or not.
-func (s *keyValue) ApproximateNumEntries() (int64, error) {
-	if s.standsIn() && !s.readOnly {
-		return max(s.estimate, 0), nil
-	}
-	return s.countEntries()
-}
-
-// standsIn tells that the store is in memory although it is declared to be on disk.
-func (s *keyValue) standsIn() bool { return s.mem != nil && !s.spec.InMemory }
-
-// count notes a put or a delete for the estimate.
-func (s *keyValue) count(put bool) {
-	if put {
-		s.estimate++
-	} else {
-		s.estimate--
-	}
-}
-
-// entriesInMemory counts the entries of a store in memory, without a scan where all of them are in its base: that would have it keep them in order ever after.
-func (s *keyValue) entriesInMemory() (int64, error) {
-	if s.open.empty() && s.sealed.Load() == nil {
-		n, _ := s.mem.size()
-		return int64(n), nil
-	}
-	return s.countEntries()
-}
-
-func (s *keyValue) countEntries() (int64, error) {
-	it, err := s.Range(nil, nil)
-	if err != nil {
-		return 0, err
-	}
-	defer it.Close()
-	var n int64
-	for it.Next() {
-		if n++; n == exactCount && s.mem == nil {
-			share, err := s.shareBefore(classPlain, s.rowKey(it.Key()))
-			if err != nil {
-				return 0, err
-			}
-			if share > 0 {
-				return int64(float64(n) / share), nil
-			}
-		}
-	}
-	return n, it.Close()
-}
-
 func (s *keyValue) restore(r *RestoreRecord) error {
 	_, err := s.write(s.rowKey(r.Key), s.head(r.Timestamp), r.Value)
 	s.count(r.Value != nil)
@@ -275,7 +221,7 @@ func (s *keyValue) dropped() error {
 	} else if s.spec.CachesRecords() {
 		s.cache = &recordCache{}
 	}
-	if s.standsIn() {
+	if s.standsIn() && (!s.spec.Caching || s.open.empty()) { // else what is committed is counted still
 		n, err := s.entriesInMemory()
 		if err != nil {
 			return err
