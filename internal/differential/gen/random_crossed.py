@@ -15,6 +15,7 @@ def scenario(r, name, seed, pipeline):
 class Node:
     def __init__(self, id, kind, k="string", v="string", **kw):
         self.id, self.kind, self.k, self.v, self.win, self.store, self.versioned, self.source, self.agg, self.held = id, kind, k, v, None, None, False, False, False, False
+        self.joined = False # a number that comes of a join: the runner's Go type for it is another
         self.typed = v == "string" # its values' serde is known in Kafka Streams, which takes strings for granted
         self.__dict__.update(kw)
 
@@ -42,6 +43,7 @@ class Graph:
         if named and self.r.random() < named and op not in ("windowedBy",): x["named"] = "my-%s" % x["id"]
         self.ops.append(x)
         if node:
+            node.joined = node.v == "int64" and (op.endswith("Join") or op in ("filter", "filterNot", "selectKey", "repartition", "merge", "toStream", "toTable", "suppress") and any(n.id == frm and n.joined for n in self.nodes))
             node.typed = node.typed or "materialized" in x or op in ("table", "filter", "filterNot", "suppress") and any(n.id == frm and n.typed for n in self.nodes) or op in ("count", "reduce", "aggregate", "cogroup", "table")
             self.nodes.append(node)
         return node
@@ -153,7 +155,7 @@ class Graph:
             return self.add(Node(self.id(), "stream", n.k, n.v), o, n.id, fn="splitWords" if n.v == "string" and self.chance(.5) else "repeat:2")
         if o == "merge":
             m = self.pick("stream", n.k, n.v, n)
-            if not m or n.v == "int64": return None # the runner has several Go types for these
+            if not m or n.joined != m.joined: return None
             self.use(n, m)
             return self.add(Node(self.id(), "stream", n.k, n.v), o, n.id, **{"with": m.id})
         if o == "repartition": self.use(n); return self.add(Node(self.id(), "stream", n.k, n.v), o, n.id, named=.4)
@@ -162,6 +164,7 @@ class Graph:
             bs = [Node(self.id(), "stream", n.k, n.v) for _ in range(2)]
             d = Node(self.id(), "stream", n.k, n.v) if self.chance(.6) else None
             self.ops.append({"op": o, "from": n.id, "branches": [{"id": b.id, "predicate": self.predicate(n.v)} for b in bs], **({"default": {"id": d.id}} if d else {}), **({"named": "sp%d-" % self.n} if self.chance(.3) else {})})
+            for b in bs + ([d] if d else []): b.joined = n.joined
             self.nodes += bs + ([d] if d else [])
             return bs[0]
         if o == "through":
@@ -363,8 +366,7 @@ class Graph:
             if not n or n[0].k not in ("string",) and not n[0].win: continue
             kind = self.stores[s][0]
             if kind in ("timestampedKeyValue", "keyValue") and n[0].k == "string":
-                cmds = ["all", "get a", "range a c", "get k", "count"] if "lru" in m else ["all", "reverseAll", "get a", "range a b", "prefix a"]
-                if self.cached: cmds = [c for c in cmds if c != "count"]
+                cmds = ["all", "get a", "range a c", "get k", "count"] if "lru" in m else ["all", "reverseAll", "get a", "range a b", "prefix a", "count"]
                 q.append({"query": {"store": s, "command": self.r.choice(cmds)}})
             elif kind == "versioned" and n[0].k == "string": q.append({"query": {"store": s, "command": self.r.choice(["get a", "get a 20", "get b"])}})
             elif kind == "timestampedWindow" and isinstance(n[0].k, dict) and n[0].k.get("timeWindowed") == "string": q.append({"query": {"store": s, "command": self.r.choice(["all", "fetch a 0 60", "fetchAll 0 100"])}})
