@@ -49,7 +49,7 @@ func normal(n *node, v any) any {
 		if n.logical == "date" {
 			return columns.DayOf(x)
 		}
-		return time.UnixMicro(columns.FloorDiv(x.UnixNano(), 1000)).UTC()
+		return time.UnixMicro(x.UnixMicro()).UTC() // rounds down; nanoseconds would end in 2262
 	case time.Duration:
 		return x.Microseconds()
 	case *big.Rat:
