@@ -1,2 +1,2 @@
-// Package brokertest runs a test against the embedded broker and against real Kafka: what holds on one of them only is a trap.
+// Package brokertest runs a test against the embedded broker and against real Kafka: what holds on one of them only is a trap. Its own tests compare the two.
 package brokertest
