@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -24,10 +22,8 @@ func main() {
 
 // run is the command without the process: it returns the exit code.
 func run(args []string) int {
-	// The first interrupt closes in good order, the second one ends the process at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := plancommands.UntilInterrupted()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 
 	root := newRoot()
 	root.SetArgs(args)

@@ -1,15 +1,12 @@
 package appcmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -49,15 +46,14 @@ var ErrLoses = plancommands.ErrLoses
 func ExitCode(err error) int { return plancommands.ExitCode(err) }
 
 // Main runs the command line of a program that is nothing but the application, and ends the process: with 0, with 1 after an error, or
-// with 2 where diff could not compare. The first interrupt or SIGTERM closes in good order, the second one ends the process at once.
+// with 2 where diff could not compare. The first interrupt or SIGTERM closes in good order; one that comes more than a second later ends the process at once.
 func Main(app Application) {
 	os.Exit(main(app, os.Args[1:]))
 }
 
 func main(app Application, args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := plancommands.UntilInterrupted()
 	defer stop()
-	context.AfterFunc(ctx, stop)
 	root := newRoot(app)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
