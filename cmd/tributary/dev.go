@@ -113,11 +113,11 @@ func dev(ctx context.Context, out io.Writer, f devFlags) (err error) {
 	return nil
 }
 
-// parseTopics reads NAME or NAME:PARTITIONS.
+// parseTopics reads NAME or NAME:PARTITIONS; the partitions are 0 where they aren't given.
 func parseTopics(texts []string) (all []declared, err error) {
 	for _, text := range texts {
 		name, count, counted := strings.Cut(text, ":")
-		n := 1
+		n := 0
 		if counted {
 			if n, err = strconv.Atoi(count); err != nil || n < 1 {
 				return nil, fmt.Errorf("topic %s: give NAME or NAME:PARTITIONS, such as plays:3", text)
@@ -131,7 +131,8 @@ func parseTopics(texts []string) (all []declared, err error) {
 	return all, nil
 }
 
-// makeTopics makes topics that are missing. Those that are there must have as many partitions.
+// makeTopics makes topics that are missing, with one partition where no number is given. Those that are there must have as many as are given;
+// where none is, it is noted in topics how many they have.
 func makeTopics(ctx context.Context, brokers []string, topics []declared) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
 	if err != nil {
@@ -139,9 +140,16 @@ func makeTopics(ctx context.Context, brokers []string, topics []declared) error 
 	}
 	defer client.Close()
 	admin := kadm.NewClient(client)
-	for _, t := range topics {
-		_, err := admin.CreateTopic(ctx, t.partitions, -1, nil, t.name)
+	for i, t := range topics {
+		topics[i].partitions = max(1, t.partitions)
+		_, err := admin.CreateTopic(ctx, topics[i].partitions, -1, nil, t.name)
 		switch {
+		case errors.Is(err, kerr.TopicAlreadyExists) && t.partitions == 0:
+			there, err := admin.ListTopics(ctx, t.name)
+			if err := errors.Join(err, there.Error()); err != nil {
+				return fmt.Errorf("look at topic %s: %w", t.name, err)
+			}
+			topics[i].partitions = int32(len(there[t.name].Partitions))
 		case errors.Is(err, kerr.TopicAlreadyExists):
 			if state, ok, err := oneTopic(ctx, admin, t, -1, false); err != nil || !ok {
 				return errors.Join(err, fmt.Errorf("topic %s %s", t.name, state))

@@ -49,6 +49,9 @@ func TestDevWritesAndReads(t *testing.T) {
 	if out, err := run("", "topic", "nowhere:2", "words:2"); err != nil || !strings.Contains(out, "nowhere, 2 partitions") {
 		t.Errorf("topics are made: %q, %v", out, err)
 	}
+	if out, err := run("", "topic", "nowhere", "one"); err != nil || !strings.Contains(out, "nowhere, 2 partitions") || !strings.Contains(out, "one, 1 partition") {
+		t.Errorf("topics without a number: %q, %v", out, err)
+	}
 	if out, err := run("x", "write", "nowhere"); err != nil || !strings.Contains(out, "1 record written") {
 		t.Errorf("a topic that was made while the broker runs: %q, %v", out, err)
 	}
