@@ -53,7 +53,7 @@ var _ storehttp.Store = (*servedStore)(nil)
 // Info implements storehttp.Store, as the other methods do.
 func (s *servedStore) Info() storehttp.Info {
 	spec := s.p.store.Spec
-	return storehttp.Info{Name: spec.Name, Kind: spec.Kind, Global: s.p.store.Global, Partitions: s.p.partitions}
+	return storehttp.Info{Name: spec.Name, Kind: spec.Kind, Global: s.p.store.Global, Partitions: s.p.partitions, WindowSizeMs: spec.WindowSizeMs}
 }
 
 func (s *servedStore) PartitionOf(key []byte) (int32, error) { return s.p.partitionOf(key) }

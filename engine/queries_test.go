@@ -303,6 +303,13 @@ func checkHTTP(t *testing.T, i *instance) {
 		if err := json.Unmarshal([]byte(body), &got); err != nil || status != 200 || got.Key != fmt.Sprint("v", v) || got.Value != 20 || got.Timestamp == 0 {
 			t.Errorf("v%d over HTTP: %d %s (%v)", v, status, body, err)
 		}
+		var windows struct {
+			Rows []struct{ Start, End int64 } `json:"rows"`
+		}
+		if _, body := i.get(t, fmt.Sprintf("/stores/windows/windows?key=v%d", v)); json.Unmarshal([]byte(body), &windows) != nil ||
+			len(windows.Rows) == 0 || windows.Rows[0].End-windows.Rows[0].Start != time.Hour.Milliseconds() {
+			t.Errorf("windows of an hour of v%d: %s", v, body)
+		}
 		for _, path := range []string{"windows", "sessions", "history"} {
 			store := map[string]string{"windows": "windows", "sessions": "sessions", "history": "versions"}[path]
 			if status, body := i.get(t, fmt.Sprintf("/stores/%s/%s?key=v%d", store, path, v)); status != 200 || !strings.Contains(body, `"start"`) {

@@ -51,6 +51,7 @@ var storeRoutes = map[string]struct {
 type ask struct {
 	store            string
 	kind             state.Kind
+	windowSize       int64 // in ms, as in Info
 	route            string
 	query            url.Values
 	key              []byte // nil: all keys
@@ -79,7 +80,7 @@ func bad(format string, args ...any) error { return &badRequest{fmt.Sprintf(form
 // parseAsk takes a request apart.
 func (s *server) parseAsk(r *http.Request, route string, of Info) (*ask, error) {
 	a := &ask{
-		store: of.Name, kind: of.Kind, route: route, query: r.URL.Query(), partition: -1, limit: defaultLimit,
+		store: of.Name, kind: of.Kind, windowSize: of.WindowSizeMs, route: route, query: r.URL.Query(), partition: -1, limit: defaultLimit,
 		forwarded: r.Header.Get(forwardedHeader) != "", times: map[string]int64{},
 	}
 	if !slices.Contains(storeRoutes[route].kinds, a.kind) {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"unicode"
 	"unicode/utf8"
@@ -44,7 +45,7 @@ func (s *server) render(a *ask, part int32, r *scan.Row) rowJSON {
 	case state.TimestampedKeyValue:
 		out.Timestamp = &r.Timestamp
 	case state.TimestampedWindow:
-		out.Timestamp, out.Start = &r.Timestamp, &r.Start
+		out.Timestamp, out.Start, out.End = &r.Timestamp, &r.Start, windowEnd(r.Start, a.windowSize)
 	case state.Window:
 		out.Start = &r.Start
 	case state.Session:
@@ -56,6 +57,15 @@ func (s *server) render(a *ask, part int32, r *scan.Row) rowJSON {
 		}
 	}
 	return out
+}
+
+// windowEnd is where a window ends, in ms since the epoch; nil if that isn't known or it has no end.
+func windowEnd(start, size int64) *int64 {
+	if size <= 0 || size > math.MaxInt64-max(start, 0) {
+		return nil
+	}
+	end := start + size
+	return &end
 }
 
 func shown(decode func([]byte) (any, error), data []byte) json.RawMessage {

@@ -2,6 +2,7 @@ package storehttp
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -20,5 +21,16 @@ func TestAnswersAreForPeopleToo(t *testing.T) {
 	writeJSON(w, http.StatusOK, func() {})
 	if got, want := w.Body.String(), `{"error":"the answer has no JSON form"}`+"\n"; got != want || w.Code != http.StatusInternalServerError {
 		t.Errorf("got %d, %q, want %q", w.Code, got, want)
+	}
+}
+
+func TestWindowsWithoutAnEndShowNone(t *testing.T) {
+	if end := windowEnd(60_000, 300_000); end == nil || *end != 360_000 {
+		t.Errorf("a window of five minutes from one minute on ends at %v", end)
+	}
+	for _, w := range []struct{ start, size int64 }{{5, 0}, {5, math.MaxInt64}, {math.MaxInt64 - 1, 2}} {
+		if end := windowEnd(w.start, w.size); end != nil {
+			t.Errorf("a window from %d of %d ms ends at %d", w.start, w.size, *end)
+		}
 	}
 }

@@ -64,6 +64,8 @@ type Info struct {
 	Kind       state.Kind
 	Global     bool
 	Partitions int32
+	// WindowSizeMs is the size of its windows; 0 where it isn't known, math.MaxInt64 of windows without an end.
+	WindowSizeMs int64
 }
 
 // Location is where a partition is.
