@@ -65,7 +65,7 @@ func (e *Engine) compareWithLast() error {
 	for i := range report.Changes {
 		if c := &report.Changes[i]; c.Loses {
 			e.log.Warn("the topology has changed since this state directory was last used, and state would be lost or misread: "+c.Advice,
-				string(c.Thing), c.Names(), "status", string(c.Status), "differences", c.Differences, "see", changingPage)
+				string(c.Thing), c.Names(), "status", string(c.Status), "differences", strings.Join(c.Differences, "; "), "see", changingPage)
 		}
 	}
 	return nil

@@ -143,7 +143,7 @@ func (p *Plan) alike(s Store) []string {
 
 func renamedStore(old Store) string {
 	if !old.Generated {
-		return fmt.Sprintf("the new name begins empty: keep topology.Store(%q) to keep what is stored", old.Name)
+		return fmt.Sprintf("the new name begins empty: keep the name %q (option topology.Store, or where the store is declared) to keep what is stored", old.Name)
 	}
 	return fmt.Sprintf("the generated name has shifted, and the new one begins empty: give the operator topology.Store(%q), its old name, and compare again (a name of your own shifts the numbers behind it)", old.Name)
 }
