@@ -95,3 +95,32 @@ func TestSourceThatIsWaitedFor(t *testing.T) {
 		})
 	}
 }
+
+// By the option a task waits for all of its inputs, also for those of which nothing is known to be there, for so long or until they have something.
+func TestMaxTaskIdle(t *testing.T) {
+	for name, idle := range map[string]time.Duration{"a moment": 50 * time.Millisecond, "an hour": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			a := newApp(t, brokertest.Embedded(t), "idle")
+			for _, topic := range []string{"in", "other", "out"} {
+				a.create(topic, 1)
+			}
+			b := topology.NewBuilder(a.name)
+			other := b.Stream(a.topic("other"), serde.String, serde.String)
+			b.Stream(a.topic("in"), serde.String, serde.String).Merge(other).To(a.topic("out"))
+			i, out := a.start(build(b), "i1", MaxTaskIdle(idle)), a.read("out")
+			a.produce("in", 1, "first")
+			if idle < time.Hour {
+				i.await(t, "the record is processed all the same", func(s Stats) bool { return s.Processed == 1 && s.Tasks[0].Enforced == 1 })
+				return
+			}
+			i.await(t, "the record waits", func(s Stats) bool {
+				return len(s.Tasks) == 1 && slices.ContainsFunc(s.Tasks[0].Inputs, func(in InputStats) bool { return in.Topic == a.topic("other") && !in.HoldsSince.IsZero() })
+			})
+			if s := i.Stats(); s.Processed > 0 {
+				t.Errorf("%d records were processed", s.Processed)
+			}
+			a.produce("other", 1, "second")
+			eventually(t, "the first comes out", func() bool { return len(out.all()) >= 1 })
+		})
+	}
+}

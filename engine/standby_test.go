@@ -1,9 +1,12 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -433,4 +436,86 @@ func TestStandbysAnswerOverHTTP(t *testing.T) {
 	if status, body := get(copy, "&standby=perhaps"); status != http.StatusBadRequest {
 		t.Errorf("got %d %s", status, body)
 	}
+}
+
+// Typed queries of all kinds of stores read the standby that an instance keeps, if they are told to.
+func TestStandbysAnswerTypedQueries(t *testing.T) {
+	a := newApp(t, brokertest.Embedded(t), "typed-standby")
+	for _, topic := range []string{"in", "out", "rates"} {
+		a.create(topic, 1)
+	}
+	a.produce("in", 1, "x")
+	plan := queried(t, a.name)
+	instances := []*instance{a.start(plan, "i1", Standbys(1)), a.start(plan, "i2", Standbys(1))}
+	kinds := map[string]func(e *Engine, standby bool) (bool, error){
+		"key-value": func(e *Engine, standby bool) (bool, error) {
+			q, err := QueryKeyValue(e, "counts", serde.String, serde.Int64)
+			if err != nil {
+				return false, err
+			}
+			if standby {
+				q = q.Standby()
+			}
+			_, ok, err := q.Get("x")
+			return ok, err
+		},
+		"window": func(e *Engine, standby bool) (bool, error) {
+			q, err := QueryWindow(e, "windows", serde.String, serde.Int64)
+			if err != nil {
+				return false, err
+			}
+			if standby {
+				q = q.Standby()
+			}
+			return anyOf(q.Fetch("x", 0, math.MaxInt64))
+		},
+		"session": func(e *Engine, standby bool) (bool, error) {
+			q, err := QuerySession(e, "sessions", serde.String, serde.Int64)
+			if err != nil {
+				return false, err
+			}
+			if standby {
+				q = q.Standby()
+			}
+			return anyOf(q.Fetch("x"))
+		},
+		"versioned": func(e *Engine, standby bool) (bool, error) {
+			q, err := QueryVersioned(e, "versions", serde.String, serde.String)
+			if err != nil {
+				return false, err
+			}
+			if standby {
+				q = q.Standby()
+			}
+			_, ok, err := q.Get("x")
+			return ok, err
+		},
+	}
+	for kind, ask := range kinds {
+		eventually(t, kind+": both find it with standbys, and one without", func() bool {
+			with, without, elsewhere := 0, 0, 0
+			for _, i := range instances {
+				if ok, err := ask(i.Engine, true); ok && err == nil {
+					with++
+				}
+				ok, err := ask(i.Engine, false)
+				var absent *NotHereError
+				switch {
+				case ok && err == nil:
+					without++
+				case errors.As(err, &absent) && absent.Reason == Elsewhere:
+					elsewhere++
+				}
+			}
+			return with == 2 && without == 1 && elsewhere == 1
+		})
+	}
+}
+
+// anyOf tells whether there is something.
+func anyOf[E any](all iter.Seq2[E, error]) (ok bool, err error) {
+	for _, err := range all {
+		return err == nil, err
+	}
+	return false, nil
 }

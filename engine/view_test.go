@@ -7,6 +7,8 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
 	"github.com/tributary-io/tributary/serde"
 	"github.com/tributary-io/tributary/state"
+	"github.com/tributary-io/tributary/topology"
 )
 
 // table writes rows to a topic by the default partitioner; a nil value deletes. End decides the fate of the transaction.
@@ -235,6 +238,50 @@ func TestViewBehindTheLog(t *testing.T) {
 	v, _, _ := a.runView(ViewOnDisk(dir))
 	if got := rowsOf(t, v); len(got) != 1 || got["kept"] != "1" {
 		t.Errorf("rows %v", got)
+	}
+}
+
+// Rows that a writer has put elsewhere than Kafka's default partitioner would are found where the option says, in stores and in views.
+func TestPartitionStore(t *testing.T) {
+	const partitions, rows = 3, 12
+	a := newApp(t, brokertest.Embedded(t), "by-number")
+	a.create("table", partitions)
+	a.produce("table", partitions, numbered(rows, rows)...) // k7 to partition 7%3
+	byNumber := func(key []byte, partitions int32) int32 {
+		n, err := strconv.Atoi(strings.TrimPrefix(string(key), "k"))
+		if err != nil {
+			t.Error(err)
+		}
+		return int32(n) % partitions
+	}
+	b := topology.NewBuilder(a.name)
+	b.Table(a.topic("table"), serde.String, serde.String, topology.Store("rows"))
+	i := a.start(build(b), "i1", PartitionStore("rows", byNumber))
+	stored, err := QueryKeyValue(i.Engine, "rows", serde.String, serde.String)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.await(t, "all rows are committed", func(s Stats) bool {
+		n := 0
+		for _, err := range stored.All() {
+			if err == nil {
+				n++
+			}
+		}
+		return n == rows
+	})
+	v, _, _ := a.runView(PartitionStore(a.topic("table"), byNumber))
+	for n := range rows {
+		key := fmt.Sprint("k", n)
+		if _, ok, err := stored.Get(key); !ok || err != nil {
+			t.Errorf("%s in the store: %v, %v", key, ok, err)
+		}
+		if _, ok, err := v.Get(key); !ok || err != nil {
+			t.Errorf("%s in the view: %v, %v", key, ok, err)
+		}
+		if loc, err := i.Locate(t.Context(), "rows", []byte(key)); err != nil || loc.Partition != int32(n%partitions) {
+			t.Errorf("%s is located at %+v, %v", key, loc, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"log/slog"
 	"strings"
 	"testing"
@@ -97,7 +98,12 @@ func TestCheck(t *testing.T) {
 
 // A record that isn't where its key belongs ends the application, unless it may be anywhere.
 func TestMisplacedRecords(t *testing.T) {
-	const key, partitions = "customer-1", 4
+	const key, partitions = "customer-2", 4
+	hashed := int32(crc32.ChecksumIEEE([]byte(key))) % partitions
+	hashed = max(hashed, -hashed)
+	if hashed == gokacompat.GokaPartition([]byte(key), partitions) {
+		t.Fatal("both hashes agree on the key: take another one")
+	}
 	for name, c := range map[string]struct {
 		partition int32
 		opts      []gokacompat.Option
@@ -108,6 +114,7 @@ func TestMisplacedRecords(t *testing.T) {
 		"anywhere":     {(gokacompat.GokaPartition([]byte(key), partitions) + 1) % partitions, []gokacompat.Option{gokacompat.AnyPartition()}, false},
 		"by Kafka": {gokacompat.KafkaPartition([]byte(key), partitions),
 			[]gokacompat.Option{gokacompat.PartitionBy(gokacompat.KafkaPartition)}, false},
+		"by a hash of its own": {hashed, []gokacompat.Option{gokacompat.Hasher(crc32.NewIEEE)}, false},
 	} {
 		_, plan := newApp(t, goka.DefineGroup("g", goka.Input("in", new(codec.String), func(ctx goka.Context, m any) {
 			ctx.Emit("out", ctx.Key(), m)

@@ -1,6 +1,7 @@
 package gokacompat_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -291,6 +292,40 @@ func TestContextWrapperAndItsEnd(t *testing.T) {
 	case <-life:
 	default:
 		t.Error("the context goes on after the task")
+	}
+}
+
+// The contexts of callbacks are made from the one that the option gives.
+func TestContextOfCallbacks(t *testing.T) {
+	type name struct{}
+	var got any
+	h := newHarness(t, goka.DefineGroup("g", goka.Input("in", new(codec.String), func(ctx goka.Context, m any) {
+		got = ctx.Context().Value(name{})
+	})), gokacompat.Context(context.WithValue(t.Context(), name{}, "of the program")))
+	h.pipe("in", "k", "v")
+	if got != "of the program" {
+		t.Errorf("a callback's context has %v", got)
+	}
+}
+
+// By default tables are on disk; the option keeps the group's and those that are joined in memory.
+func TestTablesInMemory(t *testing.T) {
+	group := goka.DefineGroup("g", goka.Input("in", new(codec.String), func(goka.Context, any) {}), goka.Join("users", new(codec.String)), goka.Persist(new(codec.String)))
+	for _, inMemory := range []bool{false, true} {
+		var opts []gokacompat.Option
+		if inMemory {
+			opts = append(opts, gokacompat.InMemory())
+		}
+		_, plan := newApp(t, group, opts...)
+		stores := plan.Internal().Stores
+		if len(stores) != 2 {
+			t.Fatalf("%d stores, want the table and the joined one", len(stores))
+		}
+		for name, s := range stores {
+			if s.Spec.InMemory != inMemory {
+				t.Errorf("store %s is in memory: %v, want %v", name, s.Spec.InMemory, inMemory)
+			}
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"strings"
 	"testing"
@@ -365,6 +366,39 @@ func TestLakeRows(t *testing.T) {
 			}
 			same(t, "rows", got, []string{"k a in-0@0 t=1", "k b in-0@1 t=2", "k c in-0@2 t=3"})
 		})
+	}
+}
+
+// A windowed stream lands with the windows as keys.
+func TestLakeRowsOfWindows(t *testing.T) {
+	b := topology.NewBuilder("app")
+	b.Stream("in", serde.String, serde.String).GroupByKey().Windowed(topology.Tumbling(10*time.Millisecond)).Count().ToStream().
+		ToLake(fakeTable{}, topology.Name("table"))
+	d := topologytest.New(t, built(t, b))
+	topic := topologytest.Input(d, "in", serde.String, serde.String)
+	for _, at := range []int64{1, 2, 11} {
+		topic.Pipe("k", "v", at)
+	}
+	var got []string
+	for _, r := range topologytest.LakeRows[int64](d, "table") {
+		w := r.Key.(topology.Window[string])
+		got = append(got, fmt.Sprintf("%s@%d %d", w.Key, w.Window.Start, *r.Value))
+	}
+	same(t, "rows", got, []string{"k@0 1", "k@0 2", "k@10 1"})
+}
+
+// What tasks log goes to the logger that the test gives.
+func TestLoggerGetsWhatTasksLog(t *testing.T) {
+	var lines bytes.Buffer
+	b := topology.NewBuilder("app")
+	b.Stream("in", serde.String, serde.String).
+		TryMapValues(func(_, _ string) (string, error) { return "", errors.New("no use") }).
+		To("out")
+	d := topologytest.New(t, built(t, b), topologytest.Logger(slog.New(slog.NewTextHandler(&lines, nil))),
+		topologytest.ErrorHandlers(processors.Handlers{Processing: processors.SkipOnError()}))
+	topologytest.Input(d, "in", serde.String, serde.String).Pipe("k", "v", 1)
+	if text := lines.String(); !strings.Contains(text, "record left out") || !strings.Contains(text, "no use") {
+		t.Errorf("the logger got %q", text)
 	}
 }
 
