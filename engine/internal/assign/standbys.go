@@ -68,7 +68,7 @@ func (b *standbys) keep(p int32) bool {
 			continue
 		}
 		v := b.variety(p, m, nil)
-		if best != nil && v < most {
+		if v < most {
 			continue
 		}
 		if v > most {

@@ -330,6 +330,28 @@ func TestOlderMembersTakeTasksCold(t *testing.T) {
 	}
 }
 
+// A copy that is kept up to date in the task's own zone goes to the other zone, whatever the order of the members.
+func TestVarietyGoesBeforeACopyThatIsThere(t *testing.T) {
+	for _, elsewhere := range []string{"0", "9"} { // the member in the other zone is the first, or the last
+		p := Problem{
+			Tasks: makeTasks(1), Signatures: sameSignatures(1), Stateful: map[int32]bool{0: true},
+			Options: Options{Standbys: 1, AcceptableLag: 10, SpreadTags: []string{"zone"}},
+		}
+		p.Members = []Member{
+			{ID: "4", Tags: map[string]string{"zone": "a"}, Owned: makeTasks(1)},
+			{ID: "5", Tags: map[string]string{"zone": "a"}, Follows: makeTasks(1), Lags: map[TaskID]int64{{}: 0}},
+			{ID: elsewhere, Tags: map[string]string{"zone": "b"}},
+		}
+		for i := range p.Members {
+			p.Members[i].Signatures, p.Members[i].Format = p.Signatures, formatVersion
+		}
+		got := Assign(p)
+		if len(got["4"].Active) != 1 || len(got[elsewhere].Standbys) != 1 {
+			t.Errorf("member %s in the other zone gets %+v, all: %+v", elsewhere, got[elsewhere], got)
+		}
+	}
+}
+
 func thousands(members int) Problem {
 	p := Problem{Signatures: sameSignatures(10), Stateful: map[int32]bool{}, Options: Options{Standbys: 2, Warmups: 8, AcceptableLag: 10_000, SpreadTags: []string{"zone"}}}
 	p.Tasks = makeTasks(1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000)
