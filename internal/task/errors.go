@@ -119,7 +119,10 @@ func (t *Task) judge(handler processors.ErrorHandler, c *processors.ErrorContext
 		}
 	}
 	n.drops.add(reason)
-	t.logger.Warn("record left out", "node", c.Node, "topic", c.Topic, "partition", c.Partition, "offset", c.Offset,
-		"dead_letter_topic", verdict.DeadLetterTopic, "error", c.Err)
+	log := t.logger
+	if verdict.DeadLetterTopic != "" {
+		log = log.With("dead_letter_topic", verdict.DeadLetterTopic)
+	}
+	log.Warn("record left out", "node", c.Node, "topic", c.Topic, "partition", c.Partition, "offset", c.Offset, "error", c.Err)
 	return nil
 }
