@@ -30,7 +30,7 @@
 //   - Those who ask for state (query.go, and over HTTP package storehttp) read what is committed, from their own goroutines, as long as the task's database is
 //     in the set of what can be read (package readers), which closing waits for.
 //
-// A View (view.go) is apart from all that: a copy of a topic, without a group and tasks.
+// A View (view.go) is apart from all that: a copy of a topic (package topiccopy), without a group and tasks.
 //
 // # What holds
 //
