@@ -135,12 +135,13 @@ func TestADatabaseThatCantBeOpenedSaysHowTheLimitIsRaised(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "task")
 		disk.after.Store(file)
 		disk.refuse.Store(1 << 40)
-		db, err := open(dir)
+		_, err := open(dir)
 		disk.refuse.Store(0)
 		if !errors.Is(err, syscall.EMFILE) || !strings.Contains(err.Error(), "LimitNOFILE=") {
 			t.Errorf("without file %d it is opened with %v", file, err)
 		}
-		if db, err = open(dir); err != nil {
+		db, err := open(dir)
+		if err != nil {
 			t.Fatalf("after having failed for file %d it is opened with %v", file, err)
 		}
 		if err := db.Close(); err != nil {

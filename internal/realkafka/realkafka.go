@@ -7,6 +7,10 @@ import (
 	"os"
 	"sync"
 	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/tributary-io/tributary/internal/leaks"
 )
 
 func urlBase64(b []byte) string { return base64.URLEncoding.EncodeToString(b) }
@@ -19,12 +23,19 @@ var shared = struct {
 	errs     map[int]error
 }{clusters: map[int]*Cluster{}, errs: map[int]error{}}
 
-// Main runs a package's tests and stops the shared clusters afterwards. Call it from TestMain, as its last line.
-func Main(m *testing.M) {
+// Main runs a package's tests, stops the shared clusters afterwards, and looks for goroutines that are left, as leaks.Main does with these options. Call it
+// from TestMain, as its last line.
+func Main(m *testing.M, options ...goleak.Option) {
 	code := m.Run()
 	if err := StopShared(); err != nil {
 		fmt.Fprintln(os.Stderr, "stop Kafka:", err)
 		code = max(code, 1)
+	}
+	if code == 0 {
+		if err := leaks.Find(options...); err != nil {
+			fmt.Fprintln(os.Stderr, "the tests passed, but leave goroutines:", err)
+			code = 1
+		}
 	}
 	os.Exit(code)
 }
