@@ -424,8 +424,11 @@ func FuzzDecode(f *testing.F) {
 		}
 		var v any
 		if _, err := both.Decode(data, &v, avro.TaggedUnions()); err != nil {
-			if strings.Contains(err.Error(), "zero-byte items") {
+			switch {
+			case strings.Contains(err.Error(), "zero-byte items"):
 				return // it bounds them over all blocks of an array, the plan bounds them by block
+			case strings.Contains(err.Error(), "exceeds remaining buffer length"):
+				return // it asks how many items a block has that is passed over, the plan goes by the block's size; one that is read would end the bytes
 			}
 			t.Fatalf("%x is read, but the oracle says: %v", data, err)
 		}
