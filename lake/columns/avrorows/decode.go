@@ -42,7 +42,9 @@ const (
 	opFail
 	opRootUnion
 	opSkipFixed
-	opSkipVarint
+	opSkipLong
+	opSkipInt
+	opSkipEnum
 	opSkipBytes
 	opSkipRecord
 	opSkipArray

@@ -15,8 +15,12 @@ func (r *resolver) skip(n *node) *step {
 		s.op, s.n = opSkipFixed, 8
 	case "fixed":
 		s.op, s.n = opSkipFixed, n.size
-	case "int", "long", "enum":
-		s.op = opSkipVarint
+	case "long":
+		s.op = opSkipLong
+	case "int":
+		s.op = opSkipInt
+	case "enum":
+		s.op, s.n = opSkipEnum, len(n.symbols)
 	case "array", "map":
 		s.op = opSkipArray
 		if n.kind == "map" {
@@ -50,8 +54,14 @@ func (d *decoder) pass(s *step, depth int) bool {
 	switch s.op {
 	case opSkipFixed:
 		return d.advance(int64(s.n))
-	case opSkipVarint:
+	case opSkipLong:
 		_, ok := d.long()
+		return ok
+	case opSkipInt:
+		v, ok := d.long()
+		return ok && d.isInt(v)
+	case opSkipEnum:
+		_, ok := d.index(s.n)
 		return ok
 	case opSkipBytes:
 		n, ok := d.long()
