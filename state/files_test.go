@@ -158,3 +158,19 @@ func TestOpenTablesKeepWithinTheLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestFilesFor: what docs/operations/open-files.md says of 1,024 files, with three brokers and an HTTP server beside the databases.
+func TestFilesFor(t *testing.T) {
+	res := NewResources(ResourceOptions{MaxOpenFiles: defaultOpenFiles(1024)})
+	defer res.Close()
+	const others = 60 + 3*12
+	if n := res.FilesFor(138) + others; n > 1024 {
+		t.Errorf("138 databases need %d files", n)
+	}
+	if n := res.FilesFor(139) + others; n <= 1024 {
+		t.Errorf("139 databases need %d files", n)
+	}
+	if n := res.FilesFor(0); n != 0 {
+		t.Errorf("no database needs %d files", n)
+	}
+}
