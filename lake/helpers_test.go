@@ -3,12 +3,10 @@ package lake
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -46,10 +44,8 @@ func TestMain(m *testing.M) {
 
 var ctx = context.Background()
 
-// part names partition n of the test topic.
-func part(n int32) sink.Partition {
-	return sink.Partition{Topic: "orders", TopicID: [16]byte{1, 2, 3}, Partition: n}
-}
+// The topic's partitions, their progress, and refusals, as in the tests of all table formats.
+var part, move, wantRefused = sinktest.Part, sinktest.Move, sinktest.WantRefused
 
 func testEnv() sink.Env {
 	return sink.Env{ApplicationID: "app", Name: "orders-sink", Logger: slog.New(slog.DiscardHandler), Now: time.Now}
@@ -71,19 +67,12 @@ func openSink[K, V any](t testing.TB, s sink.Sink) sink.Writer {
 }
 
 func tryOpen[K, V any](s sink.Sink, env sink.Env) (sink.Writer, error) {
-	if err := s.Bind(reflect.TypeFor[K](), reflect.TypeFor[V]()); err != nil {
-		return nil, err
-	}
-	return s.Open(ctx, env)
+	return sinktest.Open[K, V](ctx, s, env)
 }
 
 // meta is the origin of a row at an offset of partition 0.
 func meta(offset int64) *sink.Meta {
 	return &sink.Meta{Topic: "orders", Offset: offset, Timestamp: 1780000000000 + offset, BrokerTimestamp: 1780000000123 + offset}
-}
-
-func move(p int32, from, to int64) sink.Move {
-	return sink.Move{Partition: part(p), From: from, To: to}
 }
 
 // land appends rows with keys "k0", "k1", … from an offset on and commits them.
@@ -141,22 +130,6 @@ func logEntries(t testing.TB, store object.Store) (n int) {
 		}
 	}
 	return n
-}
-
-func wantRefused(t testing.TB, err error, words ...string) {
-	t.Helper()
-	var refused *sink.RefusedError
-	if !errors.As(err, &refused) {
-		t.Fatalf("want a refusal, got %v", err)
-	}
-	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("the refusal doesn't say %q: %v", w, err)
-		}
-	}
-	if refused.Advice == "" {
-		t.Errorf("the refusal gives no advice: %v", err)
-	}
 }
 
 func textLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }

@@ -5,6 +5,7 @@
 //	Crowd      four of them at once, each sure that it owns everything
 //	Advance    offsets of one partition, from the table's progress on
 //	KillLoop   a child process of the test that is killed with -9 again and again
+//	Part, Move, Open, WantRefused   what the tests of each format alone begin and end with
 //
 // What is broken (a store, a catalog) and what must be in the table at the end is for the tests of each format: the package knows sinks only by
 // their contract, package lake/sink.

@@ -2,13 +2,11 @@ package iceberg_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +29,9 @@ func TestMain(m *testing.M) {
 }
 
 var ctx = context.Background()
+
+// The topic's partitions, their progress, and refusals, as in the tests of all table formats.
+var part, move, wantRefused = sinktest.Part, sinktest.Move, sinktest.WantRefused
 
 // place is a folder with an SQLite catalog and a warehouse.
 type place struct{ dir string }
@@ -68,23 +69,12 @@ type numbered struct {
 	S string
 }
 
-func part(n int32) sink.Partition {
-	return sink.Partition{Topic: "orders", TopicID: [16]byte{1, 2, 3}, Partition: n}
-}
-
-func move(p int32, from, to int64) sink.Move {
-	return sink.Move{Partition: part(p), From: from, To: to}
-}
-
 func testEnv() sink.Env {
 	return sink.Env{ApplicationID: "app", Name: "orders-sink", Logger: slog.New(slog.DiscardHandler), Now: time.Now}
 }
 
 func tryOpen[K, V any](s sink.Sink) (sink.Writer, error) {
-	if err := s.Bind(reflect.TypeFor[K](), reflect.TypeFor[V]()); err != nil {
-		return nil, err
-	}
-	return s.Open(ctx, testEnv())
+	return sinktest.Open[K, V](ctx, s, testEnv())
 }
 
 func openSink[K, V any](t testing.TB, s sink.Sink) sink.Writer {
@@ -158,22 +148,6 @@ func progress(t testing.TB, w sink.Writer, p int32) int64 {
 		t.Fatal(err)
 	}
 	return got[part(p)]
-}
-
-func wantRefused(t testing.TB, err error, words ...string) {
-	t.Helper()
-	var refused *sink.RefusedError
-	if !errors.As(err, &refused) {
-		t.Fatalf("want a refusal, got %v", err)
-	}
-	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("the refusal doesn't say %q: %v", w, err)
-		}
-	}
-	if refused.Advice == "" {
-		t.Errorf("the refusal gives no advice: %v", err)
-	}
 }
 
 // wantOnce checks that the rows of a query (p, o, count) are the input up to an offset in each partition, each once.

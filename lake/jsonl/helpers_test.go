@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"reflect"
 	"testing"
 	"time"
 
@@ -26,10 +25,8 @@ func TestMain(m *testing.M) {
 
 var ctx = context.Background()
 
-// part names partition n of the test topic.
-func part(n int32) sink.Partition {
-	return sink.Partition{Topic: "orders", TopicID: [16]byte{1, 2, 3}, Partition: n}
-}
+// The topic's partitions, their progress, and refusals, as in the tests of all table formats.
+var part, move, wantRefused = sinktest.Part, sinktest.Move, sinktest.WantRefused
 
 // at is 2026-06-01T12:00:00Z and some ms.
 func at(ms int64) int64 { return 1780315200000 + ms }
@@ -46,15 +43,8 @@ func meta(p int32, offset int64) *sink.Meta {
 		InputTopic: "orders", InputPartition: p, InputOffset: offset}
 }
 
-func move(p int32, from, to int64) sink.Move {
-	return sink.Move{Partition: part(p), From: from, To: to}
-}
-
 func tryOpen[K, V any](s sink.Sink, env sink.Env) (sink.Writer, error) {
-	if err := s.Bind(reflect.TypeFor[K](), reflect.TypeFor[V]()); err != nil {
-		return nil, err
-	}
-	return s.Open(ctx, env)
+	return sinktest.Open[K, V](ctx, s, env)
 }
 
 // openText opens a landing of text keys and JSON values in a store.
@@ -141,13 +131,5 @@ func wantFenced(t testing.TB, err error, want, got int64) {
 	var f *sink.FencedError
 	if !errors.As(err, &f) || f.Want != want || f.Got != got {
 		t.Fatalf("want a fence from %d to %d, got %v", want, got, err)
-	}
-}
-
-func wantRefused(t testing.TB, err error) {
-	t.Helper()
-	var refused *sink.RefusedError
-	if !errors.As(err, &refused) || refused.Advice == "" {
-		t.Fatalf("want a refusal with advice, got %v", err)
 	}
 }
