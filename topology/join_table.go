@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"fmt"
 	"reflect"
 	"time"
 
@@ -122,9 +123,16 @@ func joinBuffer[K, V any](o *operation, generated bool, op *logical.Processor, k
 }
 
 // bufferedValues are the serdes of the values that a join with grace holds back, and of the result's. The option ValueSerde is the result's; where the
-// stream doesn't know its values' serde, it is theirs, as that of Joined in Kafka Streams is, and the result's only if that is of their type.
+// stream doesn't know its values' serde, it is theirs, as that of Joined in Kafka Streams is, and the result's only if that is of their type. Without
+// grace the values' own serde is of no use here: a repartition in front is the stream's.
 func bufferedValues[V, O any](s *settings, known serde.Serde[V]) (serde.Serde[V], serde.Serde[O]) {
-	if given, ok := s.value.serde.(serde.Serde[V]); ok && known == nil && s.has(optGrace) {
+	given, ok := s.value.serde.(serde.Serde[V])
+	if result := reflect.TypeFor[O](); ok && !s.has(optGrace) && s.value.of != result {
+		s.badSerde(fmt.Sprintf("option ValueSerde is a serde for %v, the stream's values, but that of a join is for its result, %v: a repartition before it has the serde that ValueSerde of the operator in front gives",
+			s.value.of, result), plan.MissingSerde{What: "value", Type: result})
+		return known, inferred[V, O](known)
+	}
+	if ok && known == nil && s.has(optGrace) {
 		if s.value.of != reflect.TypeFor[O]() {
 			s.checkSerde(optionNames[optValueSerde], serde.Check(given))
 			return given, inferred[V, O](given)

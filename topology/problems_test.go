@@ -83,6 +83,9 @@ func TestProblems(t *testing.T) {
 		"serde of a pointer": {func(b *topology.Builder) {
 			strings2(b, "t").MapValues(func(v string) order { return order{v} }, topology.ValueSerde(serde.JSON[*order]())).To("x")
 		}, arg, "KSTREAM-MAPVALUES-0000000001: option ValueSerde is a serde for *topology_test.order, but the value's type is topology_test.order"},
+		"serde of a joined stream's own values": {func(b *topology.Builder) {
+			strings2(b, "t").SelectKey(func(_, v string) string { return v }).Join(table2(b, "u"), func(a, _ string) order { return order{a} }, topology.ValueSerde(serde.String))
+		}, arg, "option ValueSerde is a serde for string, the stream's values, but that of a join is for its result, topology_test.order"},
 		"unknown serde of a sink": {func(b *topology.Builder) {
 			strings2(b, "t").MapValues(func(v string) order { return order{v} }).To("x")
 		}, arg, "KSTREAM-SINK-0000000002: no serde is known for the value (topology_test.order): give topology.ValueSerde(serde.JSON[topology_test.order]())"},
