@@ -36,6 +36,7 @@ type BrokerConfig struct {
 // Broker is a running embedded cluster.
 type Broker struct {
 	cluster *kfake.Cluster
+	seen    *watched
 	lock    *filelock.Lock
 	stop    chan struct{} // ends retain
 	stopped sync.WaitGroup
@@ -59,10 +60,10 @@ func StartBroker(cfg BrokerConfig) (*Broker, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	b := &Broker{}
+	b := &Broker{seen: newWatched()}
 	opts := []kfake.Opt{
 		kfake.NumBrokers(cfg.Brokers),
-		kfake.GroupMinSessionTimeout(100 * time.Millisecond),
+		kfake.GroupMinSessionTimeout(minSession),
 		kfake.BrokerConfigs(configs(cfg.Configs)),
 		kfake.WithLogger(brokerLogger{cfg.Logger}),
 	}
@@ -72,8 +73,7 @@ func StartBroker(cfg BrokerConfig) (*Broker, error) {
 	if cfg.Listen == nil {
 		cfg.Listen = net.Listen
 	}
-	seen := &watched{}
-	opts = append(opts, kfake.ListenFn(seen.watch(cfg.Listen)))
+	opts = append(opts, kfake.ListenFn(b.seen.watch(cfg.Listen)))
 	var open map[int64][]partition // what a crash left
 	if cfg.Dir != "" {
 		lock, err := lockDir(cfg.Dir)
@@ -91,14 +91,15 @@ func StartBroker(cfg BrokerConfig) (*Broker, error) {
 		return nil, errors.Join(fmt.Errorf("embedded broker: start: %w", err), b.unlock())
 	}
 	b.cluster = cluster
-	if err := seen.abortOpen(cluster, open); err != nil {
+	if err := b.seen.abortOpen(cluster, open); err != nil {
 		cluster.Close()
 		return nil, errors.Join(fmt.Errorf("embedded broker: %w", err), b.unlock())
 	}
 	stampAppendTime(cluster)
 	keepCompacted(cluster)
 	tellAborted(cluster)
-	seen.epochs.refuseZombies(cluster)
+	b.seen.epochs.refuseZombies(cluster)
+	b.seen.open(cluster)
 	b.stop = make(chan struct{})
 	b.stopped.Go(b.retain)
 	return b, nil
@@ -145,6 +146,7 @@ func (b *Broker) Cluster() *kfake.Cluster { return b.cluster }
 func (b *Broker) Close() error {
 	b.once.Do(func() { close(b.stop) })
 	b.stopped.Wait()
+	b.seen.groups.close()
 	b.cluster.Close()
 	return b.unlock()
 }

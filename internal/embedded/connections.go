@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kbin"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -21,6 +22,18 @@ type watched struct {
 	listeners []*listener // of all brokers, once they run
 }
 
+func newWatched() *watched {
+	return &watched{groups: groups{sessions: map[string]time.Duration{}, waiting: map[groupMember]*waiting{}, stop: make(chan struct{})}}
+}
+
+// open has the brokers serve connections, which wait until then: what a crash left is mended first, and the hooks are in place.
+func (w *watched) open(cluster *kfake.Cluster) {
+	w.groups.cluster = cluster
+	for _, l := range w.listeners {
+		go l.accept()
+	}
+}
+
 // watch has all connections be seen by w.
 func (w *watched) watch(listen listenFunc) listenFunc {
 	return func(network, address string) (net.Listener, error) {
@@ -30,7 +43,6 @@ func (w *watched) watch(listen listenFunc) listenFunc {
 		}
 		l := &listener{Listener: inner, watched: w, accepted: make(chan accepted), closed: make(chan struct{})}
 		w.listeners = append(w.listeners, l)
-		go l.accept()
 		return l, nil
 	}
 }
@@ -99,8 +111,13 @@ func (l *listener) dial() (net.Conn, error) {
 type waiting struct {
 	key, version int16
 	successor    bool          // an InitProducerID of who has no epoch yet
-	done         chan struct{} // closed when it is answered
+	member       groupMember   // whose JoinGroup or SyncGroup it is
+	done         chan struct{} // closed by end
+	ended        sync.Once
 }
+
+// end says that it is answered, or that it won't be.
+func (w *waiting) end() { w.ended.Do(func() { close(w.done) }) }
 
 // conn is a broker's side of a connection. One goroutine at a time reads, and one writes, each answer by one Write.
 type conn struct {
@@ -143,9 +160,7 @@ func (c *conn) request(frame []byte) {
 	c.mu.Lock()
 	c.waiting[correlation] = w
 	c.mu.Unlock()
-	if group, member, every := c.listener.watched.groups.request(req); member != "" && every > 0 {
-		go c.listener.keepAlive(group, member, every, w.done, c.closed)
-	}
+	c.listener.watched.groups.request(c.listener, req, w, c.closed)
 }
 
 func (c *conn) Write(p []byte) (int, error) {
@@ -156,7 +171,7 @@ func (c *conn) Write(p []byte) (int, error) {
 		delete(c.waiting, correlation)
 		c.mu.Unlock()
 		if w != nil {
-			close(w.done)
+			w.end()
 			c.listener.watched.epochs.answer(w, p[8:])
 		}
 	}

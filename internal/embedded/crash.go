@@ -19,6 +19,8 @@ import (
 //   - A batch that isn't in the index yet would count as committed, and shift what the index says of all later ones.
 //   - It gives transactions that were open up as aborted, but writes no marker: readers would take what the same producer commits later for aborted,
 //     and what was aborted for committed after one more crash. So they are found here, and aborted once it runs (abortOpen).
+//   - Where a transaction was kept open over a Close, and the broker was killed before anybody wrote to the partition again, it trusts its snapshot, in which
+//     nothing is aborted.
 //   - The sequence numbers of producers are as the last Close wrote them: who goes on would be refused, and what is sent again, since its answer was lost,
 //     written twice.
 
@@ -35,10 +37,15 @@ func mend(dir string) (open map[int64][]partition, err error) {
 			return nil, err
 		}
 	}
-	dirs, err := filepath.Glob(filepath.Join(dir, "partitions", "*"))
+	dirs, err := list(filepath.Join(dir, "partitions"))
 	if err != nil {
 		return nil, err
 	}
+	_, err = os.Stat(filepath.Join(dir, "session_state.json")) // which Close writes, with the transactions that go on, and a start removes
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	crashed := err != nil
 	open = map[int64][]partition{}
 	windows := sequenceWindows{Version: 1}
 	for _, d := range dirs {
@@ -51,6 +58,11 @@ func mend(dir string) (open map[int64][]partition, err error) {
 			return nil, fmt.Errorf("partition %d of topic %s: %w", p.number, p.topic, err)
 		}
 		for id, producer := range producers {
+			if producer.open && crashed {
+				if err := os.Remove(filepath.Join(d, "snapshot.json")); err != nil && !errors.Is(err, os.ErrNotExist) {
+					return nil, err
+				}
+			}
 			if producer.open {
 				open[id] = append(open[id], p)
 			}
@@ -60,10 +72,26 @@ func mend(dir string) (open map[int64][]partition, err error) {
 			}
 		}
 	}
-	if len(windows.Windows) == 0 {
-		return open, nil
+	path := filepath.Join(dir, "seq_windows.json")
+	if len(windows.Windows) > 0 {
+		return open, windows.write(path)
 	}
-	return open, windows.write(filepath.Join(dir, "seq_windows.json"))
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return open, nil
+}
+
+// list returns the paths of what is in dir, none if there is no such directory.
+func list(dir string) (paths []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		paths = append(paths, filepath.Join(dir, e.Name()))
+	}
+	return paths, err
 }
 
 func partitionOf(dir string) (p partition, ok bool) {
@@ -111,10 +139,11 @@ type producer struct {
 
 // mendPartition completes the indexes of a partition, and returns its producers.
 func mendPartition(dir string) (producers map[int64]*producer, err error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.dat"))
+	files, err := list(dir)
 	if err != nil {
 		return nil, err
 	}
+	files = slices.DeleteFunc(files, func(path string) bool { return filepath.Ext(path) != ".dat" })
 	base := func(path string) int64 {
 		n, _ := strconv.ParseInt(strings.TrimSuffix(filepath.Base(path), ".dat"), 10, 64)
 		return n

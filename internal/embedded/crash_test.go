@@ -77,6 +77,14 @@ func TestStopsInATransaction(t *testing.T) {
 			return dir
 		},
 		"killed": func(t *testing.T, _ *Broker, dir string) string { return killed(t, dir) },
+		"closed, and killed after the next start": func(t *testing.T, b *Broker, dir string) string {
+			if err := b.Close(); err != nil {
+				t.Fatal(err)
+			}
+			again := startBroker(t, BrokerConfig{Dir: dir})
+			defer again.Close()
+			return killed(t, dir)
+		},
 		"killed before the index was written": func(t *testing.T, _ *Broker, dir string) string {
 			dir = killed(t, dir)
 			indexes, err := filepath.Glob(filepath.Join(dir, "kafka", "partitions", "*", "*.idx"))
@@ -233,6 +241,25 @@ func TestCrashKeepsSequenceNumbers(t *testing.T) {
 	for _, n := range []int{7, 8, 5} {
 		if offset, err := send(again, next(n)); err != nil || offset != int64(2+n) {
 			t.Errorf("batch %d after the crash: offset %d, %v, want %d", n, offset, err, 2+n)
+		}
+	}
+}
+
+// TestMendFindsDirectoriesByAnyName has a directory whose name is a pattern that matches others.
+func TestMendFindsDirectoriesByAnyName(t *testing.T) {
+	for _, name := range []string{"data[1]", "data["} {
+		dir := filepath.Join(t.TempDir(), name)
+		b := startBroker(t, BrokerConfig{Dir: dir})
+		defer b.Close()
+		c := client(t, b, kgo.TransactionalID("writer"))
+		defer c.Close()
+		createTopic(t, c, "orders", nil)
+		if err := c.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		produce(t, c, "orders", "open")
+		if open, err := mend(filepath.Join(dir, "kafka")); err != nil || len(open) != 1 {
+			t.Errorf("%s: open transactions %v, %v", name, open, err)
 		}
 	}
 }

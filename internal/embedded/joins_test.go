@@ -70,6 +70,16 @@ func (m *member) heartbeat(t *testing.T) error {
 	return kerr.ErrorForCode(res.ErrorCode)
 }
 
+// other is the group's other member.
+func other(b *Broker, than string) (id string) {
+	for _, m := range b.Cluster().GroupInfo(joinsGroup).Members {
+		if m.MemberID != than {
+			id = m.MemberID
+		}
+	}
+	return id
+}
+
 // until waits for an answer to heartbeats.
 func (m *member) until(t *testing.T, want error) {
 	t.Helper()
@@ -114,6 +124,40 @@ func TestMemberThatDiesWhileItJoinsIsGivenUp(t *testing.T) {
 	if err := stays.join(t); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestMemberThatJoinsAgainElsewhereIsGivenUp has a member's connection end while its JoinGroup waits, and the member come again over another, which
+// takes the place of the first, and die: kfake never answers the first JoinGroup, whose heartbeats kept the member for ever.
+func TestMemberThatJoinsAgainElsewhereIsGivenUp(t *testing.T) {
+	b := startBroker(t, BrokerConfig{})
+	defer b.Close()
+	stays := &member{c: client(t, b), session: 2 * time.Minute}
+	defer stays.c.Close()
+	if err := errors.Join(stays.join(t), stays.sync(t)); err != nil || !stays.leader {
+		t.Fatal(err, stays.leader)
+	}
+	first := &member{c: client(t, b), session: 500 * time.Millisecond}
+	joined := make(chan error, 1)
+	go func() { joined <- first.join(t) }()
+	stays.until(t, kerr.RebalanceInProgress)
+	again := &member{c: client(t, b), session: first.session, id: other(b, stays.id)}
+	first.c.Close()
+	if err := <-joined; err == nil {
+		t.Fatal("joined while the other had not")
+	}
+	go func() { joined <- again.join(t) }()
+	time.Sleep(100 * time.Millisecond) // the broker has the second JoinGroup
+	if err := stays.join(t); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-joined; err != nil {
+		t.Fatal(err)
+	}
+	again.c.Close()
+	if err := stays.sync(t); err != nil {
+		t.Fatal(err)
+	}
+	stays.until(t, kerr.RebalanceInProgress) // it is given up
 }
 
 // TestRequestsAreFoundHoweverTheyAreCut has frames of any sizes, every other one of interest, come in pieces of any sizes.

@@ -138,6 +138,9 @@ func (e *epochs) given(code int16, producer int64, newest int16, successor bool)
 		e.of = map[int64]epoch{}
 	}
 	known := e.of[producer]
+	if successor && newest == 0 { // kfake had forgotten the transactional id, and the id it makes of it is the same
+		known = epoch{}
+	}
 	known.newest = max(known.newest, newest)
 	if successor {
 		known.taken = max(known.taken, newest)
