@@ -112,9 +112,16 @@ func (f *files) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts 
 	return patiently(f, func() (vfs.File, error) { return f.FS.OpenReadWrite(name, category, opts...) })
 }
 
-// ReuseForWrite implements vfs.FS.
+// ReuseForWrite implements vfs.FS. Pebble's own renames the file and then opens it, so one that couldn't be opened has its new name already.
 func (f *files) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return patiently(f, func() (vfs.File, error) { return f.FS.ReuseForWrite(oldname, newname, category) })
+	reuse := func() (vfs.File, error) { return f.FS.ReuseForWrite(oldname, newname, category) }
+	return patiently(f, func() (vfs.File, error) {
+		file, err := reuse()
+		if filelimit.Reached(err) {
+			reuse = func() (vfs.File, error) { return f.FS.OpenReadWrite(newname, category) }
+		}
+		return file, err
+	})
 }
 
 // Lock implements vfs.FS.

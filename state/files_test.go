@@ -83,6 +83,21 @@ func (c *crowded) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 	return c.FS.Create(name, category)
 }
 
+// ReuseForWrite fails as that of Pebble does: behind the renaming.
+func (c *crowded) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := c.refused("open", newname); err != nil {
+		return nil, errors.Join(err, c.Rename(oldname, newname))
+	}
+	return c.FS.ReuseForWrite(oldname, newname, category)
+}
+
+func (c *crowded) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	if err := c.refused("open", name); err != nil {
+		return nil, err
+	}
+	return c.FS.OpenReadWrite(name, category, opts...)
+}
+
 func (c *crowded) OpenDir(name string) (vfs.File, error) {
 	if err := c.refused("open", name); err != nil {
 		return nil, err
@@ -117,6 +132,27 @@ func TestFilesThatCantBeOpenedAreWaitedFor(t *testing.T) {
 	}
 	if got := log.String(); strings.Count(got, "LimitNOFILE=") != 1 || !strings.Contains(got, dir) {
 		t.Errorf("logged %q", got)
+	}
+}
+
+// TestAFileThatIsUsedAgainIsWaitedFor: Pebble writes its logs into the files of former ones.
+func TestAFileThatIsUsedAgainIsWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	old, log := filepath.Join(dir, "old"), filepath.Join(dir, "new")
+	if err := os.WriteFile(old, []byte("log"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	disk := &crowded{FS: vfs.Default}
+	disk.refuse.Store(3)
+	f, err := newFiles(disk, &fileLimits{patience: openPatience}, dir, slog.New(slog.DiscardHandler)).ReuseForWrite(old, log, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(log); err != nil || string(got) != "log" {
+		t.Errorf("the file has %q, %v", got, err)
 	}
 }
 
