@@ -28,13 +28,18 @@ func init() {
 	}
 }
 
-// configs are by what key leaves of the properties of catalogs and tables.
+// configs are by what key leaves of the properties of catalogs and tables, and by the identity of the config that a catalog has.
 var configs object.Clients[*aws.Config]
 
 // open opens an URL's bucket. What it returns lives under ctx.
 func open(ctx context.Context, u *url.URL, properties map[string]string) (icebergio.IO, error) {
-	cfg, err := configs.Get(key(properties), func() (*aws.Config, error) {
-		cfg := utils.GetAwsConfig(ctx) // that of a catalog, such as Glue
+	given := utils.GetAwsConfig(ctx) // that of a catalog, such as Glue
+	who, err := identity(ctx, given)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := configs.Get(key(properties)+who, func() (*aws.Config, error) {
+		cfg := given
 		if cfg == nil {
 			var err error
 			if cfg, err = s3.ParseAWSConfig(context.WithoutCancel(ctx), properties); err != nil {
@@ -54,6 +59,21 @@ func open(ctx context.Context, u *url.URL, properties map[string]string) (iceber
 		return nil, err
 	}
 	return icebergio.LoadFS(utils.WithAwsConfig(ctx, cfg), properties, ossScheme+"://"+u.Host)
+}
+
+// identity tells the configs of catalogs apart: by whom they speak for, and where. It is empty without one.
+func identity(ctx context.Context, of *aws.Config) (string, error) {
+	if of == nil {
+		return "", nil
+	}
+	var who aws.Credentials
+	if of.Credentials != nil {
+		var err error
+		if who, err = of.Credentials.Retrieve(ctx); err != nil { // which keeps them while they are valid
+			return "", fmt.Errorf("credentials of the catalog: %w", err)
+		}
+	}
+	return fmt.Sprint(" of ", of.Region, " ", aws.ToString(of.BaseEndpoint), " ", who.AccessKeyID, " ", who.SecretAccessKey, " ", who.SessionToken), nil
 }
 
 // key has those properties that a config is made of; among the others is how far a table has come, which changes with each commit.
