@@ -48,8 +48,16 @@ func (w *watched) abortOpen(cluster *kfake.Cluster, open map[int64][]partition) 
 }
 
 func abortIn(ctx context.Context, client *kgo.Client, found kadm.ListedTransaction, partitions []partition) error {
+	known, err := kadm.NewClient(client).DescribeTransactions(ctx, found.TxnID)
+	if err == nil {
+		err = known[found.TxnID].Err
+	}
+	if err != nil {
+		return err
+	}
 	init := kmsg.NewPtrInitProducerIDRequest()
-	init.TransactionalID, init.ProducerID, init.ProducerEpoch, init.TransactionTimeoutMillis = &found.TxnID, -1, -1, 60_000
+	init.TransactionalID, init.ProducerID, init.ProducerEpoch = &found.TxnID, -1, -1
+	init.TransactionTimeoutMillis = known[found.TxnID].TimeoutMillis // what is asked for is what the next start reads
 	as, err := init.RequestWith(ctx, client)
 	if err == nil {
 		err = kerr.ErrorForCode(as.ErrorCode)

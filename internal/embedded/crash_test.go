@@ -141,6 +141,31 @@ func TestStopsInATransaction(t *testing.T) {
 	}
 }
 
+// TestMendKeepsTransactionTimeouts of the producers whose transactions it aborts, also where the broker takes short ones only.
+func TestMendKeepsTransactionTimeouts(t *testing.T) {
+	dir, configs := t.TempDir(), map[string]string{"transaction.max.timeout.ms": "30000"}
+	b := startBroker(t, BrokerConfig{Dir: dir, Configs: configs})
+	defer b.Close()
+	c := client(t, b, kgo.TransactionalID("writer"), kgo.TransactionTimeout(20*time.Second))
+	defer c.Close()
+	createTopic(t, c, "orders", nil)
+	if err := c.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	produce(t, c, "orders", "open")
+	for range 2 {
+		dir = killed(t, dir)
+		again := startBroker(t, BrokerConfig{Dir: dir, Configs: configs})
+		defer again.Close()
+		admin := client(t, again)
+		defer admin.Close()
+		got, err := kadm.NewClient(admin).DescribeTransactions(t.Context(), "writer")
+		if err != nil || got["writer"].TimeoutMillis != 20_000 {
+			t.Errorf("the transaction's timeout is %d ms, %v", got["writer"].TimeoutMillis, err)
+		}
+	}
+}
+
 // TestTornLogsAreMended has a crash leave parts of entries in the logs of groups and producers: what is written behind them counts.
 func TestTornLogsAreMended(t *testing.T) {
 	dir := t.TempDir()

@@ -9,6 +9,7 @@
 // thing the package closes the gap (message.timestamp.type, aborted records in long answers, members that wait or die while they join, producers that
 // go on after another took their transactional id) or the documentation names it. Left open, since kfake offers no place to close it:
 //   - Once the leader of a classic group is gone, JoinGroup tells each of the others that it leads; the assignment of one of them counts.
+//   - Who took whose transactional id is forgotten when the broker ends: a producer that had lost its id before can take it back by its former epoch.
 //   - A transactional id keeps the transaction timeout that it was first used with.
 //   - A broker that is killed while it ends a transaction may leave it committed in some partitions and aborted in the others, or without its offsets.
 //     What else kill -9 leaves is mended at the next start: crash.go.
