@@ -8,7 +8,6 @@ import (
 // keyValue is a plain or timestamped key-value store. Its rows are plain keys, its changelog keys are the user's keys.
 type keyValue struct {
 	access
-	noHooks
 	lru      *lru
 	cache    *recordCache // nil if none would show
 	estimate int64        // of a store that stands in for a database; see ApproximateNumEntries
