@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/tributary-io/tributary/engine/internal/brokertest"
@@ -50,9 +51,10 @@ func statefulTasks(s Stats) (n int) {
 	return n
 }
 
-// caughtUp waits until n copies of an instance follow and lack nothing.
+// caughtUp waits until n copies of an instance follow and lack nothing of what is committed now: their own lag is as far as they know.
 func (i *instance) caughtUp(t *testing.T, n int) {
 	t.Helper()
+	var ends kadm.ListedOffsets
 	i.await(t, fmt.Sprintf("%d standbys that lack nothing", n), func(s Stats) bool {
 		following := 0
 		for _, c := range s.Standbys {
@@ -60,8 +62,50 @@ func (i *instance) caughtUp(t *testing.T, n int) {
 				following++
 			}
 		}
-		return following == n && len(s.Standbys) == n
+		if following != n || len(s.Standbys) != n {
+			return false
+		}
+		if ends == nil {
+			ends = i.changelogEnds(t)
+		}
+		return i.copiesReach(ends)
 	})
+}
+
+// changelogEnds are the ends of what is committed of all changelogs of which the instance has copies or tasks.
+func (i *instance) changelogEnds(t *testing.T) kadm.ListedOffsets {
+	t.Helper()
+	var topics []string
+	for _, st := range i.plan.Stores {
+		if st.Changelog != "" {
+			topics = append(topics, st.Changelog)
+		}
+	}
+	ends, err := kadm.NewClient(i.control).ListCommittedOffsets(t.Context(), topics...)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ends
+}
+
+// copiesReach tells whether the copies have all that is before these ends.
+func (i *instance) copiesReach(ends kadm.ListedOffsets) bool {
+	for _, s := range i.standbysNow() {
+		stores := s.stores.Load()
+		if stores == nil {
+			return false
+		}
+		for _, c := range *stores {
+			end, known := ends.Lookup(c.span.Partition.Topic, c.span.Partition.Partition)
+			if !known || c.at.Load() < end.Offset {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // events collects what OnRestore is told.
