@@ -122,6 +122,7 @@ type Engine struct {
 	purgedTo  map[task.TopicPartition]int64
 	// purgeRefused are the topics of which it was said that their records may not be deleted.
 	purgeRefused map[string]bool
+	gaveUp       error           // the instance closes, and this commit came to nothing: there is none after it
 	parting      map[task.ID]int // runners that are shut, and whose openers have their stores yet
 	filesFor     int             // databases that there were when it was last said that they may need more files than there are
 	tries        tries           // of what is parked
@@ -313,10 +314,11 @@ func (e *Engine) drain() error {
 		ctx, cancel := context.WithTimeout(e.life, e.cfg.closing/2)
 		err := e.landAll(ctx, slices.Collect(maps.Values(e.landers)))
 		cancel()
+		if errors.As(err, new(*UncommittedError)) { // a commit came to nothing, whatever its cause
+			return err
+		}
 		if errors.Is(err, errDeadLettersOpen) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) { // brokers or the tables' store are away
 			err = &UncommittedError{fmt.Errorf("rows in hand are not landed: %w", err)}
-		} else if errors.As(err, new(*UncommittedError)) { // a commit came to nothing: the next would know of half of the work
-			return err
 		}
 		unlanded = err
 	}

@@ -18,7 +18,8 @@ func (e *Engine) recover(w *commitWork, outcome txn.Outcome, cause error) error 
 	defer e.wakeAll()
 	if e.closing.Load() { // nothing would come of beginning anew
 		e.stopWork()
-		return &UncommittedError{cause}
+		e.gaveUp = &UncommittedError{cause}
+		return e.gaveUp
 	}
 	if e.learn(e.producer.Refused()) {
 		e.log.Warn("a broker refused records: the work is done again, and they go to the production-error handler", "error", cause)
