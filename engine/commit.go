@@ -43,8 +43,8 @@ type commitWork struct {
 // commitNow commits what all tasks have done since the last time. Whatever isn't clearly committed is taken back, and done again: the error
 // is nil then. Errors are for a person.
 func (e *Engine) commitNow() error {
-	if e.gaveUp != nil { // the transaction still has what came to nothing, and no offsets of it any more: it is aborted at the end
-		return e.gaveUp
+	if e.noCommits != nil {
+		return e.noCommits
 	}
 	m, ok := e.membership.Member() // before the losses are looked at: see members
 	if e.members.lossCount() != e.losses || !ok {

@@ -122,7 +122,7 @@ type Engine struct {
 	purgedTo  map[task.TopicPartition]int64
 	// purgeRefused are the topics of which it was said that their records may not be deleted.
 	purgeRefused map[string]bool
-	gaveUp       error           // the instance closes, and this commit came to nothing: there is none after it
+	noCommits    error           // by stopCommits
 	parting      map[task.ID]int // runners that are shut, and whose openers have their stores yet
 	filesFor     int             // databases that there were when it was last said that they may need more files than there are
 	tries        tries           // of what is parked

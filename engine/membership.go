@@ -304,7 +304,7 @@ func (e *Engine) dropLost() error {
 	}
 	e.dropLake()
 	if e.closing.Load() { // what the tasks have sent is in the open transaction
-		return &UncommittedError{fmt.Errorf("the membership was lost: %w", kerr.UnknownMemberID)}
+		return e.stopCommits(fmt.Errorf("the membership was lost: %w", kerr.UnknownMemberID))
 	}
 	if err := e.resetProducer(e.life, e.showTrouble); err != nil {
 		return err

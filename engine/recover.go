@@ -18,8 +18,7 @@ func (e *Engine) recover(w *commitWork, outcome txn.Outcome, cause error) error 
 	defer e.wakeAll()
 	if e.closing.Load() { // nothing would come of beginning anew
 		e.stopWork()
-		e.gaveUp = &UncommittedError{cause}
-		return e.gaveUp
+		return e.stopCommits(cause)
 	}
 	if e.learn(e.producer.Refused()) {
 		e.log.Warn("a broker refused records: the work is done again, and they go to the production-error handler", "error", cause)
@@ -44,6 +43,13 @@ func (e *Engine) recover(w *commitWork, outcome txn.Outcome, cause error) error 
 		return err
 	}
 	return e.rewindLake(w)
+}
+
+// stopCommits ends the commits of an instance that closes: the open transaction has what came to nothing, but no offsets of it any more, so that a commit after
+// this would have it done twice. It is aborted at the end.
+func (e *Engine) stopCommits(cause error) error {
+	e.noCommits = &UncommittedError{cause}
+	return e.noCommits
 }
 
 // involved are the runners whose work is lost: those that were to be committed, and those that have done something since.

@@ -32,11 +32,11 @@ func (c *Clients[C]) Get(key string, open func() (C, error)) (C, error) {
 	if err != nil {
 		return client, err
 	}
-	if first, ok := c.young(key); ok {
-		return first, nil
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if first, ok := c.kept[key]; ok { // made meanwhile
+		return first.client, nil
+	}
 	if c.kept == nil {
 		c.kept = map[string]keptClient[C]{}
 	}
