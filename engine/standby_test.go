@@ -497,10 +497,7 @@ func TestStandbysAnswerTypedQueries(t *testing.T) {
 			if err != nil {
 				return false, err
 			}
-			if standby {
-				q = q.Standby()
-			}
-			_, ok, err := q.Get("x")
+			_, ok, err := orStandby(q, standby).Get("x")
 			return ok, err
 		},
 		"window": func(e *Engine, standby bool) (bool, error) {
@@ -508,30 +505,21 @@ func TestStandbysAnswerTypedQueries(t *testing.T) {
 			if err != nil {
 				return false, err
 			}
-			if standby {
-				q = q.Standby()
-			}
-			return anyOf(q.Fetch("x", 0, math.MaxInt64))
+			return anyOf(orStandby(q, standby).Fetch("x", 0, math.MaxInt64))
 		},
 		"session": func(e *Engine, standby bool) (bool, error) {
 			q, err := QuerySession(e, "sessions", serde.String, serde.Int64)
 			if err != nil {
 				return false, err
 			}
-			if standby {
-				q = q.Standby()
-			}
-			return anyOf(q.Fetch("x"))
+			return anyOf(orStandby(q, standby).Fetch("x"))
 		},
 		"versioned": func(e *Engine, standby bool) (bool, error) {
 			q, err := QueryVersioned(e, "versions", serde.String, serde.String)
 			if err != nil {
 				return false, err
 			}
-			if standby {
-				q = q.Standby()
-			}
-			_, ok, err := q.Get("x")
+			_, ok, err := orStandby(q, standby).Get("x")
 			return ok, err
 		},
 	}
@@ -554,6 +542,14 @@ func TestStandbysAnswerTypedQueries(t *testing.T) {
 			return with == 2 && without == 1 && elsewhere == 1
 		})
 	}
+}
+
+// orStandby has a query read standbys as well, if they will do.
+func orStandby[Q interface{ Standby() Q }](q Q, standby bool) Q {
+	if standby {
+		return q.Standby()
+	}
+	return q
 }
 
 // anyOf tells whether there is something.

@@ -155,6 +155,81 @@ func TestWhoWaitsForTheGroupKeepsItsSession(t *testing.T) {
 	})
 }
 
+// beginJoin has a group of one, and another member whose JoinGroup waits for the first to come again.
+func beginJoin(t *testing.T, c *Cluster, group string) (stays, joins *member, joined chan error) {
+	t.Helper()
+	stays = &member{c: c.Client(t), group: group, session: time.Minute}
+	if err := errors.Join(stays.join(t), stays.sync(t)); err != nil || !stays.leader {
+		t.Fatal(err, stays.leader)
+	}
+	joins = &member{c: c.Client(t), group: group, session: time.Second}
+	joined = async(joins.join, t)
+	stays.until(t, kerr.RebalanceInProgress)
+	return stays, joins, joined
+}
+
+// die ends the connections of a member whose JoinGroup waits.
+func (m *member) die(t *testing.T, joined chan error) {
+	t.Helper()
+	m.c.Close()
+	if err := <-joined; err == nil {
+		t.Fatal("it joined, though the other had not")
+	}
+	time.Sleep(100 * time.Millisecond) // the broker sees it
+}
+
+// TestMemberThatDiesWhileItJoinsIsGivenUp: it belongs to the next generation, and is given up after its session timeout.
+func TestMemberThatDiesWhileItJoinsIsGivenUp(t *testing.T) {
+	Each(t, func(t *testing.T, c *Cluster) {
+		stays, dies, joined := beginJoin(t, c, "dies")
+		dies.die(t, joined)
+		if err := errors.Join(stays.join(t), stays.sync(t)); err != nil {
+			t.Fatal(err)
+		}
+		stays.until(t, kerr.RebalanceInProgress) // it is given up
+		if err := stays.join(t); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestMemberThatJoinsAgainElsewhereIsGivenUp has a member's connection end while its JoinGroup waits, and the member come again over another, which takes
+// the place of the first, and die: what waits for an answer to the first mustn't keep the member.
+func TestMemberThatJoinsAgainElsewhereIsGivenUp(t *testing.T) {
+	Each(t, func(t *testing.T, c *Cluster) {
+		stays, first, joined := beginJoin(t, c, "elsewhere")
+		again := &member{c: c.Client(t), group: first.group, session: first.session, id: stays.other(t)}
+		first.die(t, joined)
+		rejoined := async(again.join, t)
+		time.Sleep(100 * time.Millisecond) // the broker has the second JoinGroup
+		if err := stays.join(t); err != nil {
+			t.Fatal(err)
+		}
+		answered(t, "the second JoinGroup", rejoined, nil)
+		again.c.Close()
+		if err := stays.sync(t); err != nil {
+			t.Fatal(err)
+		}
+		stays.until(t, kerr.RebalanceInProgress) // it is given up
+	})
+}
+
+// other is the id of the group's other member.
+func (m *member) other(t *testing.T) string {
+	t.Helper()
+	all, err := kadm.NewClient(m.c).DescribeGroups(t.Context(), m.group)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range all[m.group].Members {
+		if of.MemberID != m.id {
+			return of.MemberID
+		}
+	}
+	t.Fatalf("there is no other: %+v", all[m.group])
+	return ""
+}
+
 // TestZombiesLeaveTheirSuccessorAlone has a producer go on after another took its transactional id.
 func TestZombiesLeaveTheirSuccessorAlone(t *testing.T) {
 	Each(t, func(t *testing.T, c *Cluster) {
