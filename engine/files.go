@@ -29,6 +29,6 @@ func (e *Engine) checkFiles(copies map[task.ID]bool) {
 		return
 	}
 	e.filesFor = databases
-	e.log.Warn("the tasks here may need more files than the process may open: raise its limit (ulimit -n, LimitNOFILE= of a systemd unit, ulimits: nofile of a container), or it ends where one can't be opened",
+	e.log.Warn("the tasks here may need more files than the process may open: "+filelimit.Remedy+", or it ends where one can't be opened",
 		"limit", limit, "need", need, "tasks_with_state", databases)
 }

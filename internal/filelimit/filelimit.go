@@ -6,6 +6,9 @@ import (
 	"syscall"
 )
 
+// Remedy is how the process may open more.
+const Remedy = "raise the limit (ulimit -n, LimitNOFILE= of a systemd unit, ulimits: nofile of a container)"
+
 // Reached reports whether err comes from a file or connection that couldn't be opened since the process, or the machine, has too many.
 func Reached(err error) bool { return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) }
 
@@ -31,5 +34,5 @@ func (e *Error) Advice() string {
 	if errors.Is(e.Err, syscall.ENFILE) {
 		return "all processes of the machine together have as many files open as it allows: raise it (sysctl fs.file-max)"
 	}
-	return fmt.Sprintf("the process may have no more than %d files and connections open: raise the limit (ulimit -n, LimitNOFILE= of a systemd unit, ulimits: nofile of a container)", e.Limit)
+	return fmt.Sprintf("the process may have no more than %d files and connections open: %s", e.Limit, Remedy)
 }

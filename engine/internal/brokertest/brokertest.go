@@ -22,8 +22,8 @@ type Cluster struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// Each runs f as a subtest against each kind of cluster. Test names are part of topic and group names on a shared cluster: see
-// Name. The package's TestMain must call realkafka.Main or StopShared.
+// Each runs f as a subtest against each kind of cluster. Topics and groups on a shared cluster need names that are
+// new. The package's TestMain must call realkafka.Main or StopShared.
 func Each(t *testing.T, f func(t *testing.T, c *Cluster)) {
 	t.Run("embedded", func(t *testing.T) {
 		f(t, Embedded(t))

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"bytes"
 	"math"
 	"slices"
 
@@ -84,7 +85,7 @@ func Prefix(s state.Stores, store string, prefix []byte, after *Row, limit int) 
 		return take(it, err, limit, entryRow)
 	}
 	p := Range(s, store, nil, prefixEnd(prefix), after, limit)
-	if n := len(p.Rows); n > 0 && !hasPrefix(p.Rows[n-1].Key, prefix) { // the end itself, which Range includes
+	if n := len(p.Rows); n > 0 && !bytes.HasPrefix(p.Rows[n-1].Key, prefix) { // the end itself, which Range includes
 		p.Rows, p.More = p.Rows[:n-1], false
 	}
 	return p
@@ -101,10 +102,6 @@ func prefixEnd(prefix []byte) []byte {
 		end = end[:len(end)-1]
 	}
 	return nil
-}
-
-func hasPrefix(b, prefix []byte) bool {
-	return len(b) >= len(prefix) && string(b[:len(prefix)]) == string(prefix)
 }
 
 // Get gives the row of a key of a key-value store.

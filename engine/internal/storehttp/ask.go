@@ -131,15 +131,14 @@ func (s *server) parseKeys(a *ask) (err error) {
 			if *to, err = base64.URLEncoding.DecodeString(a.query.Get(name + "64")); err != nil {
 				return bad("%s64 is base64 (URL alphabet, padded): %v", name, err)
 			}
-			*to = own(*to)
 		case !a.query.Has(name):
 		case typed:
 			if *to, err = render.KeyOf(a.query.Get(name)); err != nil {
 				return bad("%s: %v", name, err)
 			}
-			*to = own(*to)
+			*to = append([]byte{}, *to...) // an empty key is not nil
 		default:
-			*to = own([]byte(a.query.Get(name)))
+			*to = []byte(a.query.Get(name))
 		}
 	}
 	switch {
@@ -147,15 +146,11 @@ func (s *server) parseKeys(a *ask) (err error) {
 		if a.prefix, err = base64.URLEncoding.DecodeString(a.query.Get("prefix64")); err != nil {
 			return bad("prefix64 is base64 (URL alphabet, padded): %v", err)
 		}
-		a.prefix = own(a.prefix)
 	case a.query.Has("prefix"):
-		a.prefix = own([]byte(a.query.Get("prefix")))
+		a.prefix = []byte(a.query.Get("prefix"))
 	}
 	if storeRoutes[a.route].keyed && a.key == nil {
 		return bad("give key, or key64 with the key's bytes as base64")
 	}
 	return nil
 }
-
-// own copies bytes; empty is not nil.
-func own(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }

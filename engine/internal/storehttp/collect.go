@@ -43,10 +43,10 @@ func (s *server) collect(ctx context.Context, of Store, a *ask) (*rowsJSON, erro
 		return nil, err
 	}
 	out := &rowsJSON{Store: a.store, Rows: []rowJSON{}}
-	for i, part := range parts {
+	for _, part := range parts {
 		left := a.limit - len(out.Rows)
 		if left == 0 {
-			out.Truncated = i < len(parts)
+			out.Truncated = true
 			break
 		}
 		got, err := s.collectPartition(ctx, of, a, part, left)
